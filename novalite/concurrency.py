@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one place that knows whether this process runs on green or on native threads.
+
+Every entry point calls :func:`setup` before any other import, because eventlet must patch the
+standard library first. All other code uses ``threading``, ``queue``, ``time`` and
+``concurrent.futures`` and never asks which backend is under them, with two exceptions that live
+here: serving WSGI and running a native thread next to a green hub.
+"""
+
+import configparser
+import logging
+import os
+import socket
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+BACKENDS = ("auto", "eventlet", "threading")
+ENVIRONMENT = "NOVALITE_CONCURRENCY_BACKEND"
+# What `auto` means. The figures behind the choice are in docs/operators.md.
+AUTO = "eventlet"
+
+_backend: str | None = None
+
+
+class BackendError(Exception):
+    """The wanted backend cannot be had; the text is one line for the user."""
+
+
+def setup(argv: Iterable[str] | None = None) -> str:
+    """Choose the backend and, for eventlet, patch the standard library.
+
+    Must run before any other import of an entry point. The choice is read from the environment
+    variable ``NOVALITE_CONCURRENCY_BACKEND`` or else from ``[DEFAULT] concurrency_backend`` of the
+    configuration files named in *argv*; oslo.config cannot be asked because it may not be
+    imported yet. Calling it again does nothing.
+
+    :returns: ``eventlet`` or ``threading``
+    :raises BackendError: for an unknown value
+    """
+    global _backend
+    if _backend is None:
+        _backend = wanted(sys.argv[1:] if argv is None else list(argv))
+        warnings.filterwarnings("ignore", message=r"(?s).*[Ee]ventlet", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", module=r"eventlet.*")
+        warnings.filterwarnings("ignore", module=r"oslo_service.*")
+        if _backend == "eventlet":
+            # psycopg 3 waits in C unless it is told to wait through select().
+            os.environ.setdefault("PSYCOPG_WAIT_FUNC", "wait_selector")
+            # A green DNS resolver would bypass /etc/hosts rules and cost an import.
+            os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
+            import eventlet
+
+            eventlet.monkey_patch()
+    return _backend
+
+
+def wanted(argv: list[str]) -> str:
+    """Return the backend that the environment or the configuration files ask for.
+
+    :raises BackendError: naming the source and the allowed values
+    """
+    source, value = f"environment variable {ENVIRONMENT}", os.environ.get(ENVIRONMENT)
+    if not value:
+        source, value = _from_files(argv)
+    if value not in BACKENDS:
+        raise BackendError(
+            f"{source}: concurrency_backend = {value!r} is not allowed; "
+            f"allowed: {', '.join(BACKENDS)}"
+        )
+    return AUTO if value == "auto" else value
+
+
+def _from_files(argv: list[str]) -> tuple[str, str]:
+    source, value = "default", "auto"
+    for path in _config_files(argv):
+        parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, OSError, UnicodeDecodeError):
+            continue  # oslo.config reports a broken file, with its line, when it parses it
+        found = parser.defaults().get("concurrency_backend")
+        if found is not None:
+            source, value = f"{path}: [DEFAULT]", found.strip()
+    return source, value
+
+
+def _config_files(argv: list[str]) -> list[Path]:
+    files: list[Path] = []
+    for index, word in enumerate(argv):
+        option, _, value = word.partition("=")
+        if option in ("--config-file", "--config-dir") and not value:
+            value = argv[index + 1] if index + 1 < len(argv) else ""
+        if not value:
+            continue
+        if option == "--config-file":
+            files.append(Path(value))
+        elif option == "--config-dir":
+            files.extend(sorted(Path(value).glob("*.conf")))
+    return files
+
+
+def backend() -> str:
+    """Return the backend in use; ``threading`` when nothing has been set up (tests, tools)."""
+    return _backend or "threading"
+
+
+def check(configured: str) -> None:
+    """Compare the early choice with what oslo.config read.
+
+    :raises BackendError: if the files say something else than what is in force and the
+        environment did not override them
+    """
+    if os.environ.get(ENVIRONMENT):
+        return
+    value = AUTO if configured == "auto" else configured
+    if _backend is not None and value != _backend:
+        raise BackendError(
+            f"concurrency_backend: the process started with {_backend} but the configuration "
+            f"says {configured}; name the option in a file given by --config-file"
+        )
+
+
+def spawn(target: Callable[..., Any], *args: Any, name: str | None = None) -> threading.Thread:
+    """Start *target* in a daemon thread of the backend and return the thread."""
+    thread = threading.Thread(target=target, args=args, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def wsgi_server(listener: socket.socket, app: Any, *, threads: int) -> "WSGIServer":
+    """Return a server for *app* on the listening socket, for the backend in use.
+
+    :param threads: most requests handled at one time
+    """
+    if backend() == "eventlet":
+        return _EventletServer(listener, app, threads)
+    return _CherootServer(listener, app, threads)
+
+
+class WSGIServer:
+    """Serves one WSGI application until told to stop."""
+
+    def serve(self) -> None:
+        """Serve in the calling thread until :meth:`stop`."""
+        raise RuntimeError("use wsgi_server()")
+
+    def stop(self) -> None:
+        """Close the listening socket and let running requests finish."""
+        raise RuntimeError("use wsgi_server()")
+
+
+class _EventletServer(WSGIServer):
+    def __init__(self, listener: socket.socket, app: Any, threads: int):
+        import eventlet
+        from eventlet import wsgi
+
+        self._wsgi = wsgi
+        self._eventlet = eventlet
+        self._pool = eventlet.GreenPool(threads)
+        self._listener = listener
+        self._app = app
+        self._thread: Any = None
+
+    def serve(self) -> None:
+        quiet = logging.getLogger("novalite.wsgi.eventlet")
+        quiet.setLevel(logging.ERROR)
+        self._thread = self._eventlet.spawn(
+            self._wsgi.server,
+            self._listener,
+            self._app,
+            custom_pool=self._pool,
+            log=quiet,
+            log_output=False,
+            debug=False,
+            keepalive=True,
+            socket_timeout=900,
+        )
+        try:
+            self._thread.wait()
+        except self._eventlet.greenlet.GreenletExit:
+            pass
+        self._pool.waitall()
+
+    def stop(self) -> None:
+        if self._thread is not None:
+            self._pool.resize(0)
+            self._thread.kill()
+
+
+class _CherootServer(WSGIServer):
+    def __init__(self, listener: socket.socket, app: Any, threads: int):
+        from cheroot import wsgi
+
+        class Bound(wsgi.Server):  # type: ignore[misc]
+            def bind(self, *_args: Any, **_kwargs: Any) -> socket.socket:
+                """Take the socket that is bound already instead of making one."""
+                self.socket = listener
+                return listener
+
+        self._server = Bound(
+            listener.getsockname()[:2],
+            app,
+            numthreads=min(threads, 10),
+            max=threads,
+            timeout=900,
+            shutdown_timeout=60,
+        )
+
+    def serve(self) -> None:
+        self._server.prepare()
+        self._server.serve()
+
+    def stop(self) -> None:
+        self._server.stop()

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of novalite-api: [api] and its listening socket in [DEFAULT]."""
+
+from oslo_config import cfg
+
+LISTEN_OPTS = [
+    cfg.HostAddressOpt(
+        "osapi_compute_listen",
+        default="127.0.0.1",
+        help="Address the Compute API listens on. Loopback unless you say otherwise.",
+    ),
+    cfg.PortOpt("osapi_compute_listen_port", default=8774, help="Port of the Compute API."),
+]
+OPTS = [
+    cfg.StrOpt(
+        "auth_strategy",
+        default="keystone",
+        choices=["keystone", "noauth2"],
+        help="keystone: tokens are validated by keystonemiddleware ([keystone_authtoken]). "
+        "noauth2: for tests and benchmarks only; the token USER:PROJECT is believed as it is.",
+    ),
+    cfg.IntOpt(
+        "max_limit",
+        default=1000,
+        min=1,
+        help="Most items in one page of a list.",
+        deprecated_group="DEFAULT",
+        deprecated_name="osapi_max_limit",
+    ),
+    cfg.StrOpt(
+        "compute_link_prefix",
+        help="Base URL for links in answers when a proxy stands in front; unset: from the request.",
+    ),
+    cfg.BoolOpt(
+        "enable_instance_password",
+        default=True,
+        help="Return adminPass in the answer to a create.",
+    ),
+    cfg.IntOpt(
+        "max_concurrent_requests",
+        default=100,
+        min=1,
+        help="Most requests handled at one time by one API process.",
+    ),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this section."""
+    conf.register_opts(LISTEN_OPTS)
+    conf.register_opts(OPTS, group="api")
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample generator."""
+    return [("DEFAULT", LISTEN_OPTS), ("api", OPTS)]

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of novalite-conductor: [conductor], the leases and deadlines of actions."""
+
+from oslo_config import cfg
+
+OPTS = [
+    cfg.FloatOpt(
+        "task_lease",
+        default=15.0,
+        min=1.0,
+        help="Seconds for which a conductor holds an action that it has taken.",
+    ),
+    cfg.FloatOpt(
+        "task_renew_interval",
+        default=5.0,
+        min=0.2,
+        help="Seconds between two renewals of what a conductor holds.",
+    ),
+    cfg.FloatOpt(
+        "recovery_interval",
+        default=2.0,
+        min=0.1,
+        help="Seconds between two looks for work that got lost.",
+    ),
+    cfg.FloatOpt(
+        "pending_grace",
+        default=3.0,
+        min=0.1,
+        help="Seconds that a new action may wait for its message before recovery takes it.",
+    ),
+    cfg.FloatOpt(
+        "begin_timeout",
+        default=10.0,
+        min=0.5,
+        help="Seconds until a build that was cast to a host and has not begun is cast again.",
+    ),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this section."""
+    conf.register_opts(OPTS, group="conductor")
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample generator."""
+    return [("conductor", OPTS)]

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of [fake_libvirt]: the hypervisor that only plays its guests."""
+
+from oslo_config import cfg
+
+OPTS = [
+    cfg.IntOpt("vcpus", default=8, min=1, help="Threads of the host."),
+    cfg.IntOpt("memory_mb", default=16384, min=1, help="Memory of the host in MB."),
+    cfg.IntOpt("local_gb", default=200, min=0, help="Disk of the host in GB."),
+    cfg.FloatOpt("spawn_delay", default=0.0, min=0.0, help="Seconds that a spawn takes."),
+    cfg.FloatOpt(
+        "spawn_jitter", default=0.0, min=0.0, help="Random seconds, at most, added to spawn_delay."
+    ),
+    cfg.FloatOpt(
+        "fail_spawn",
+        default=0.0,
+        min=0.0,
+        max=1.0,
+        help="Share of spawns that fail: 0 none, 1 all.",
+    ),
+    cfg.FloatOpt(
+        "fail_destroy",
+        default=0.0,
+        min=0.0,
+        max=1.0,
+        help="Share of destroys that fail: 0 none, 1 all.",
+    ),
+    cfg.StrOpt(
+        "store",
+        help="SQLite file that keeps the domains. Unset: fake_libvirt-HOST.db in state_path.",
+    ),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this section."""
+    conf.register_opts(OPTS, group="fake_libvirt")
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample generator."""
+    return [("fake_libvirt", OPTS)]

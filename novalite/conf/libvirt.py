@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of [libvirt]."""
+
+from oslo_config import cfg
+
+OPTS = [
+    cfg.StrOpt(
+        "virt_type",
+        default="kvm",
+        choices=["kvm", "lxc", "qemu", "parallels"],
+        help="Type of the domains.",
+    ),
+    cfg.StrOpt(
+        "cpu_mode",
+        choices=["host-model", "host-passthrough", "custom", "none"],
+        help="CPU of the guests. Unset: host-model for virt_type kvm and qemu, else none.",
+    ),
+    cfg.ListOpt(
+        "cpu_models",
+        default=[],
+        deprecated_name="cpu_model",
+        help="Named CPU models, for cpu_mode=custom only.",
+    ),
+    cfg.ListOpt(
+        "cpu_model_extra_flags",
+        default=[],
+        help="CPU features that the guests get in addition, for cpu_mode=custom.",
+    ),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this section."""
+    conf.register_opts(OPTS, group="libvirt")
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample generator."""
+    return [("libvirt", OPTS)]

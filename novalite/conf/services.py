@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options for the clients of the neighbours: [glance] and [neutron]."""
+
+from oslo_config import cfg
+
+GLANCE_OPTS = [
+    cfg.StrOpt("endpoint_override", help="URL of image v2; unset: from the catalogue."),
+    cfg.FloatOpt("timeout", default=20.0, min=0.1, help="Seconds a request may take."),
+    cfg.FloatOpt(
+        "image_cache_time",
+        default=60.0,
+        min=0.0,
+        help="Seconds for which the API remembers an active image that was looked up.",
+    ),
+]
+NEUTRON_OPTS = [
+    cfg.StrOpt(
+        "endpoint_override",
+        deprecated_name="url",
+        help="URL of network v2.0; unset: from the catalogue.",
+    ),
+    cfg.FloatOpt("timeout", default=20.0, min=0.1, help="Seconds a request may take."),
+]
+SERVICE_USER_OPTS = [
+    cfg.StrOpt("auth_url", help="URL of identity v3 for novalite's own account."),
+    cfg.StrOpt("username", default="nova", help="Name of novalite's own account."),
+    cfg.StrOpt("password", secret=True, help="Its password."),
+    cfg.StrOpt("project_name", default="service", help="Its project."),
+    cfg.StrOpt("user_domain_name", default="Default", help="Domain of the user."),
+    cfg.StrOpt("project_domain_name", default="Default", help="Domain of the project."),
+    cfg.StrOpt("region_name", default="RegionOne", help="Region to look endpoints up in."),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this section."""
+    conf.register_opts(GLANCE_OPTS, group="glance")
+    conf.register_opts(NEUTRON_OPTS, group="neutron")
+    conf.register_opts(SERVICE_USER_OPTS, group="service_user")
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample generator."""
+    return [("glance", GLANCE_OPTS), ("neutron", NEUTRON_OPTS), ("service_user", SERVICE_USER_OPTS)]

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of [testing]: faults played on purpose; never set them on a real cloud."""
+
+from oslo_config import cfg
+
+OPTS = [
+    cfg.StrOpt(
+        "crash_point",
+        help="Named point at which the process kills itself (SIGKILL), for tests of recovery. "
+        "With a trailing @FILE it does so only once: FILE is made at the crash.",
+    ),
+    cfg.FloatOpt(
+        "refresh_delay",
+        default=0.0,
+        min=0.0,
+        help="Seconds by which a scheduler's look for changed hosts is held back.",
+    ),
+]
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of this section."""
+    conf.register_opts(OPTS, group="testing")
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample generator."""
+    return [("testing", OPTS)]

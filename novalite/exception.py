@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error of the domain. None of them knows HTTP: api/errors.py maps them, by MRO.
+
+NovaliteException
+├── Invalid                    bad input; ``field``, ``value`` and what is allowed are in the text
+│   ├── MarkerNotFound, FlavorNotFoundInBody ... (found by id inside a body)
+├── NotFound                   InstanceNotFound, FlavorNotFound, ServiceNotFound, ...
+├── Conflict                   InstanceActionOpen, InstanceInvalidState, FlavorExists, ...
+├── Forbidden                  PolicyNotAuthorized
+├── Unavailable                DatabaseUnavailable, BusUnavailable, NeighborUnavailable
+├── NoValidHost, MaxRetriesExceeded, RescheduledException, BuildAbortException
+└── ComputeResourcesUnavailable, HypervisorError ...
+"""
+
+from typing import Any, ClassVar
+
+
+class NovaliteException(Exception):
+    """Base: ``msg_fmt`` with keyword arguments, which must be JSON primitives to cross the bus.
+
+    Build user messages with :meth:`message`; ``str()`` of an error that came over the bus carries
+    the remote traceback.
+    """
+
+    msg_fmt: ClassVar[str] = "An unknown error occurred."
+
+    def __init__(self, message: str | None = None, **kwargs: Any):
+        self.kwargs = kwargs
+        self._text = message
+        super().__init__(self.message())
+
+    def message(self) -> str:
+        """Return the text for a user, made from the template and the arguments."""
+        if self._text is not None:
+            return self._text
+        try:
+            return self.msg_fmt % self.kwargs
+        except (KeyError, TypeError):
+            return self.msg_fmt
+
+
+class Invalid(NovaliteException):
+    msg_fmt = "Bad Request - Invalid Parameters"
+
+
+class InvalidInput(Invalid):
+    msg_fmt = "Invalid input received: %(reason)s"
+
+
+class ValidationError(Invalid):
+    msg_fmt = "%(detail)s"
+
+
+class MarkerNotFound(Invalid):
+    msg_fmt = "Marker %(marker)s could not be found."
+
+
+class ImageInBodyNotFound(Invalid):
+    msg_fmt = "Image %(image_id)s could not be found."
+
+
+class FlavorInBodyNotFound(Invalid):
+    msg_fmt = "Flavor %(flavor_id)s could not be found."
+
+
+class NetworkInBodyNotFound(Invalid):
+    msg_fmt = "Network %(network_id)s could not be found."
+
+
+class PortInBodyNotFound(Invalid):
+    msg_fmt = "Port %(port_id)s not found."
+
+
+class SecurityGroupInBodyNotFound(Invalid):
+    msg_fmt = "Security group %(name)s not found."
+
+
+class FixedIpInvalid(Invalid):
+    msg_fmt = "Fixed IP address %(address)s is not valid on network %(network_id)s."
+
+
+class ZoneNotAvailable(Invalid):
+    msg_fmt = "The requested availability zone is not available"
+
+
+class FlavorTooSmall(Invalid):
+    msg_fmt = "Flavor's %(resource)s is too small for requested image."
+
+
+class NotFound(NovaliteException):
+    msg_fmt = "Resource could not be found."
+
+
+class InstanceNotFound(NotFound):
+    msg_fmt = "Instance %(instance_id)s could not be found."
+
+
+class FlavorNotFound(NotFound):
+    msg_fmt = "Flavor %(flavor_id)s could not be found."
+
+
+class FlavorExtraSpecNotFound(NotFound):
+    msg_fmt = "Flavor %(flavor_id)s has no extra specs with key %(key)s."
+
+
+class FlavorAccessNotFound(NotFound):
+    msg_fmt = "Flavor access not found for %(flavor_id)s / %(project_id)s combination."
+
+
+class ServiceNotFound(NotFound):
+    msg_fmt = "Service %(service_id)s could not be found."
+
+
+class ComputeHostNotFound(NotFound):
+    msg_fmt = "Compute host %(host)s could not be found."
+
+
+class ActionNotFound(NotFound):
+    msg_fmt = "Action for request_id %(request_id)s on instance %(instance_id)s not found"
+
+
+class VersionNotFound(NotFound):
+    msg_fmt = "API version %(version)s is not supported on this method."
+
+
+class Conflict(NovaliteException):
+    msg_fmt = "Conflict."
+
+
+class InstanceActionOpen(Conflict):
+    msg_fmt = (
+        "Cannot '%(action)s' instance %(instance_id)s while it is in task_state %(task_state)s"
+    )
+
+
+class InstanceInvalidState(Conflict):
+    msg_fmt = "Cannot '%(action)s' instance %(instance_id)s while it is in vm_state %(state)s"
+
+
+class InstanceNotReady(Conflict):
+    msg_fmt = "Instance %(instance_id)s is not ready"
+
+
+class FlavorExists(Conflict):
+    msg_fmt = "Flavor with name %(name)s already exists."
+
+
+class FlavorIdExists(Conflict):
+    msg_fmt = "Flavor with ID %(flavor_id)s already exists."
+
+
+class FlavorAccessExists(Conflict):
+    msg_fmt = "Flavor access already exists for flavor %(flavor_id)s and project %(project_id)s."
+
+
+class ServiceInUse(Conflict):
+    msg_fmt = "Unable to delete compute service that is hosting instances."
+
+
+class NetworkAmbiguous(Conflict):
+    msg_fmt = "Multiple possible networks found, use a Network ID to be more specific."
+
+
+class PortInUse(Conflict):
+    msg_fmt = "Port %(port_id)s is still in use."
+
+
+class Forbidden(NovaliteException):
+    msg_fmt = "Not authorized."
+
+
+class PolicyNotAuthorized(Forbidden):
+    msg_fmt = "Policy doesn't allow %(action)s to be performed."
+
+
+class QuotaExceeded(Forbidden):
+    msg_fmt = (
+        "Quota exceeded for %(overs)s: Requested %(req)s, but already used %(used)s of %(allowed)s"
+    )
+
+
+class Unavailable(NovaliteException):
+    msg_fmt = "The service is currently unavailable, try again."
+
+
+class DatabaseUnavailable(Unavailable):
+    msg_fmt = "The database is currently unavailable, try again."
+
+
+class BusUnavailable(Unavailable):
+    msg_fmt = "The message bus is currently unavailable, try again."
+
+
+class NeighborUnavailable(Unavailable):
+    msg_fmt = "The %(service)s service is currently unavailable, try again."
+
+
+class HostUnavailable(Unavailable):
+    msg_fmt = "Host %(host)s did not answer in time."
+
+
+class NeighborError(NovaliteException):
+    msg_fmt = "The %(service)s service answered %(status)s: %(reason)s"
+
+
+class NoValidHost(NovaliteException):
+    msg_fmt = "No valid host was found. %(reason)s"
+
+
+class MaxRetriesExceeded(NoValidHost):
+    msg_fmt = "Exceeded maximum number of retries. %(reason)s"
+
+
+class ComputeResourcesUnavailable(NovaliteException):
+    msg_fmt = "Insufficient compute resources: %(reason)s."
+
+
+class RescheduledException(NovaliteException):
+    msg_fmt = "Build of instance %(instance_uuid)s was re-scheduled: %(reason)s"
+
+
+class BuildAbortException(NovaliteException):
+    msg_fmt = "Build of instance %(instance_uuid)s aborted: %(reason)s"
+
+
+class HypervisorError(NovaliteException):
+    msg_fmt = "Hypervisor error: %(reason)s"
+
+
+class DomainNotFound(HypervisorError):
+    msg_fmt = "Domain of instance %(instance_uuid)s not found"
+
+
+class BuildCancelled(NovaliteException):
+    msg_fmt = "Build of instance %(instance_uuid)s was cancelled"
+
+
+class ConfigurationError(NovaliteException):
+    msg_fmt = "%(reason)s"

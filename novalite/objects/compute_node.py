@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node's books as its compute service reports them: the picture of a host."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from novalite.objects import base
+from novalite.objects.request_spec import Generation
+
+
+@base.register
+@dataclass(slots=True)
+class ComputeNode:
+    """One hypervisor with its absolute numbers (memory in MB, disk in GB).
+
+    ``*_used`` include what is reserved; free values may be negative. ``instances`` are the uuids
+    counted in the picture, so that a scheduler can drop its overlay for them. ``generation``
+    orders pictures of the same node. ``stats`` holds counts the filters and weighers may read.
+    """
+
+    VERSION: ClassVar[str] = "1.0"
+
+    host: str
+    hypervisor_hostname: str
+    uuid: str = ""
+    vcpus: int = 0
+    memory_mb: int = 0
+    local_gb: int = 0
+    vcpus_used: int = 0
+    memory_mb_used: int = 0
+    local_gb_used: int = 0
+    disk_available_least: int | None = None
+    running_vms: int = 0
+    current_workload: int = 0
+    cpu_allocation_ratio: float = 16.0
+    ram_allocation_ratio: float = 1.5
+    disk_allocation_ratio: float = 1.0
+    reserved_host_cpus: int = 0
+    reserved_host_memory_mb: int = 512
+    reserved_host_disk_mb: int = 0
+    hypervisor_type: str = "QEMU"
+    hypervisor_version: int = 0
+    host_ip: str = "127.0.0.1"
+    cpu_info: dict[str, Any] = field(default_factory=dict)
+    supported_instances: list[list[str]] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+    instances: list[str] = field(default_factory=list)
+    generation: Generation = field(default_factory=Generation)
+
+    @property
+    def free_ram_mb(self) -> int:
+        """Memory not promised to anybody; negative under overcommit, never clamped."""
+        return self.memory_mb - self.memory_mb_used
+
+    @property
+    def free_disk_gb(self) -> int:
+        """Disk not promised to anybody; may be negative."""
+        return self.local_gb - self.local_gb_used

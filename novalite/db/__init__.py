@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database: an engine, a schema and one module of functions per noun (objects out)."""

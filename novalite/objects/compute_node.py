@@ -13,9 +13,11 @@ from novalite.objects.request_spec import Generation
 class ComputeNode:
     """One hypervisor with its absolute numbers (memory in MB, disk in GB).
 
-    ``*_used`` include what is reserved; free values may be negative. ``instances`` are the uuids
-    counted in the picture, so that a scheduler can drop its overlay for them. ``generation``
-    orders pictures of the same node. ``stats`` holds counts the filters and weighers may read.
+    ``*_used`` include what is reserved; free values may be negative. ``generation`` orders
+    pictures of the same node. ``instances`` are the servers whose claim has lately come into the
+    books: a compute leaves it empty, the database fills it in from the allocations when a
+    scheduler reads the pictures, so that it can drop its overlay for them. ``stats`` holds counts
+    that filters and weighers may read.
     """
 
     VERSION: ClassVar[str] = "1.0"

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Client of novalite-compute: one queue per service host.
+
+1.0 first.
+"""
+
+import oslo_messaging as messaging
+
+from novalite import context as context_module
+from novalite import rpc
+from novalite.objects import build
+
+
+class ComputeAPI:
+    """What conductor and API ask of a compute host."""
+
+    TARGET = messaging.Target(topic="compute", version="1.0")
+
+    def __init__(self, bus: rpc.Bus, version_cap: str | None = None):
+        self._client = bus.client(self.TARGET, version_cap)
+
+    def build_and_run_instances(
+        self,
+        context: context_module.RequestContext,
+        *,
+        host: str,
+        builds: list[build.BuildRequest],
+    ) -> None:
+        """Cast: build these servers; each build carries its own user's context."""
+        self._client.prepare(server=host).cast(context, "build_and_run_instances", builds=builds)
+
+    def destroy_instances(
+        self,
+        context: context_module.RequestContext,
+        *,
+        host: str,
+        requests: list[build.DestroyRequest],
+    ) -> None:
+        """Cast: remove what there is of these servers and report them gone."""
+        self._client.prepare(server=host).cast(context, "destroy_instances", requests=requests)
+
+    def get_console_output(
+        self,
+        context: context_module.RequestContext,
+        *,
+        host: str,
+        instance_uuid: str,
+        tail_length: int | None,
+        timeout: float,
+    ) -> str:
+        """Return the guest's console text, its last *tail_length* lines or all.
+
+        :raises exception.BusUnavailable: the host did not answer in *timeout* seconds
+        """
+        client = self._client.prepare(server=host)
+        return str(
+            rpc.call(
+                client,
+                context,
+                "get_console_output",
+                timeout,
+                instance_uuid=instance_uuid,
+                tail_length=tail_length,
+            )
+        )

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients of novalite-conductor.
+
+Two topics, so that the short calls of computes never wait behind a flow that waits for a
+scheduler: ``conductor`` answers, ``conductor_tasks`` drives actions.
+
+1.0 first.
+"""
+
+from typing import Any
+
+import oslo_messaging as messaging
+
+from novalite import context as context_module
+from novalite import rpc
+from novalite.objects import build
+
+
+class ConductorAPI:
+    """Registration and reports; everything here is a call."""
+
+    TARGET = messaging.Target(topic="conductor", version="1.0")
+
+    def __init__(self, bus: rpc.Bus, version_cap: str | None = None):
+        self._client = bus.client(self.TARGET, version_cap)
+
+    def ping(self, context: context_module.RequestContext, *, timeout: float) -> str:
+        """Return ``pong``: bus and conductor are there.
+
+        :raises exception.BusUnavailable: no answer in *timeout* seconds
+        """
+        return str(rpc.call(self._client, context, "ping", timeout))
+
+    def register(
+        self,
+        context: context_module.RequestContext,
+        *,
+        host: str,
+        binary: str,
+        identity: str,
+        nodes: list[str],
+        timeout: float,
+    ) -> build.Registration:
+        """Announce a start of a service and learn its epoch and what it has to keep.
+
+        :raises exception.BusUnavailable: no answer in *timeout* seconds
+        """
+        answer: build.Registration = rpc.call(
+            self._client,
+            context,
+            "register",
+            timeout,
+            host=host,
+            binary=binary,
+            identity=identity,
+            nodes=nodes,
+        )
+        return answer
+
+    def report_state(
+        self, context: context_module.RequestContext, *, report: build.Report, timeout: float
+    ) -> build.ReportAnswer:
+        """Deliver a heartbeat with all items that gathered.
+
+        :raises exception.BusUnavailable: no answer in *timeout* seconds; whether the items were
+            taken is unknown, so they are sent again
+        """
+        answer: build.ReportAnswer = rpc.call(
+            self._client, context, "report_state", timeout, report=report
+        )
+        return answer
+
+
+class ConductorTaskAPI:
+    """Wake-ups for actions whose rows exist already; everything here is a cast."""
+
+    TARGET = messaging.Target(topic="conductor_tasks", version="1.0")
+
+    def __init__(self, bus: rpc.Bus, version_cap: str | None = None):
+        self._client = bus.client(self.TARGET, version_cap)
+
+    def run_reservations(
+        self, context: context_module.RequestContext, *, reservation_ids: list[str]
+    ) -> None:
+        """Cast: drive the open builds of these reservations."""
+        args: dict[str, Any] = {"reservation_ids": reservation_ids}
+        self._client.cast(context, "run_reservations", **args)

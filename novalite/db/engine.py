@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections and transactions; api, conductor and scheduler use it, computes never do.
+
+Work is a function that takes a connection. :meth:`Database.transaction` may run it several times
+(deadlock, lock wait), so it must only touch the database: no bus call, HTTP call or sleep inside.
+"""
+
+import json
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from sqlalchemy import event, exc
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import functions
+
+from novalite import exception
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# Errors that the same transaction may not meet again: MySQL/MariaDB and Galera by number,
+# PostgreSQL by SQLSTATE.
+_MYSQL_RETRY = {1205, 1213, 1047, 3572}
+_POSTGRES_RETRY = {"40001", "40P01", "55P03"}
+
+
+class now(functions.GenericFunction[float]):
+    """The database's clock as seconds since the epoch, the only clock that leases compare with."""
+
+    type = sa.Double()
+    inherit_cache = True
+    name = "novalite_now"
+
+
+@compiler.compiles(now, "sqlite")
+def _now_sqlite(_element: Any, _compiler: Any, **_kw: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiler.compiles(now, "postgresql")
+def _now_postgresql(_element: Any, _compiler: Any, **_kw: Any) -> str:
+    return "extract(epoch from clock_timestamp())::double precision"
+
+
+@compiler.compiles(now, "mysql")
+@compiler.compiles(now, "mariadb")
+def _now_mysql(_element: Any, _compiler: Any, **_kw: Any) -> str:
+    return "cast(unix_timestamp(sysdate(6)) as double)"
+
+
+class Database:
+    """One process's engine."""
+
+    def __init__(self, conf: cfg.ConfigOpts):
+        self._conf = conf
+        self.url = url(conf)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.statements = 0
+        self.transactions = 0
+        # One writer at a time in this process; other processes are met by BEGIN IMMEDIATE.
+        self._writer_lock = threading.Lock()
+        self._engine = self._make_engine()
+
+    def _make_engine(self) -> sa.Engine:
+        size = int(self._conf.database.max_pool_size)
+        options: dict[str, Any] = {
+            "json_serializer": lambda value: json.dumps(value, separators=(",", ":")),
+            "pool_size": size,
+            "max_overflow": size,
+        }
+        if self.is_sqlite:
+            if self.url.database and self.url.database != ":memory:":
+                Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+            # Readers of a WAL file meet a lock only while it is recovered or truncated.
+            options["connect_args"] = {"timeout": 1.0, "check_same_thread": False}
+            options["poolclass"] = sa.QueuePool
+        else:
+            options["pool_pre_ping"] = True
+            options["isolation_level"] = "READ COMMITTED"
+        engine = sa.create_engine(self.url, **options)
+        if self.is_sqlite:
+            event.listen(engine, "connect", _sqlite_connect)
+        event.listen(engine, "before_cursor_execute", self._count)
+        return engine
+
+    def _count(self, *_args: Any) -> None:
+        self.statements += 1
+
+    @property
+    def engine(self) -> sa.Engine:
+        """The engine, for migrations."""
+        return self._engine
+
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run *work* on a connection that reads.
+
+        :raises exception.DatabaseUnavailable: the database cannot be reached
+        """
+        try:
+            with self._engine.connect() as conn:
+                return work(conn)
+        except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+            raise _unavailable(error) from error
+
+    def transaction(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run *work* in a transaction, again after a deadlock or a lock wait.
+
+        :raises exception.DatabaseUnavailable: out of tries, or the database cannot be reached
+        """
+        attempt = 0
+        while True:
+            try:
+                self.transactions += 1
+                return self._sqlite_write(work) if self.is_sqlite else self._server_write(work)
+            except exc.DBAPIError as error:
+                attempt += 1
+                if not _may_retry(error) or attempt > int(self._conf.database.max_retries):
+                    if isinstance(error, exc.IntegrityError):
+                        raise
+                    raise _unavailable(error) from error
+                LOG.debug("Transaction is repeated (%d): %s", attempt, error.orig)
+                time.sleep(random.uniform(0.01, 0.05) * 2**attempt)
+            except exc.TimeoutError as error:
+                raise _unavailable(error) from error
+
+    def _server_write(self, work: Callable[[sa.Connection], T]) -> T:
+        with self._engine.begin() as conn:
+            return work(conn)
+
+    def _sqlite_write(self, work: Callable[[sa.Connection], T]) -> T:
+        with self._writer_lock, self._engine.connect() as conn:
+            self._begin_immediate(conn)
+            raw = conn.connection.driver_connection
+            try:
+                result = work(conn)
+                raw.commit()  # type: ignore[union-attr]
+                return result
+            except BaseException:
+                raw.rollback()  # type: ignore[union-attr]
+                raise
+
+    def _begin_immediate(self, conn: sa.Connection) -> None:
+        """Take SQLite's write lock.
+
+        busy_timeout would sleep in C, which stops every green thread and convoys native ones; so
+        the lock is asked for again every millisecond from here.
+        """
+        raw: Any = conn.connection.driver_connection
+        end = time.monotonic() + float(self._conf.database.lock_timeout)
+        raw.execute("PRAGMA busy_timeout=0")
+        try:
+            while True:
+                try:
+                    raw.execute("BEGIN IMMEDIATE")
+                    return
+                except Exception as error:
+                    if "locked" not in str(error) and "busy" not in str(error):
+                        raise
+                    if time.monotonic() >= end:
+                        raise exception.DatabaseUnavailable() from error
+                    time.sleep(0.001)
+        finally:
+            raw.execute("PRAGMA busy_timeout=1000")
+
+
+def url(conf: cfg.ConfigOpts) -> sa.URL:
+    """Return the database's URL.
+
+    :raises exception.ConfigurationError: without the password, if it cannot be parsed
+    """
+    text = conf.database.connection
+    if not text:
+        return sa.URL.create("sqlite", database=str(Path(conf.state_path) / "novalite.db"))
+    try:
+        parsed = sa.make_url(text)
+    except (exc.ArgumentError, ValueError) as error:
+        raise exception.ConfigurationError(
+            reason="[database] connection cannot be parsed; it must be a SQLAlchemy URL, and "
+            "special characters must be percent-encoded"
+        ) from error
+    return parsed
+
+
+def _sqlite_connect(connection: Any, _record: Any) -> None:
+    # Transactions are begun by us, not by the driver's guess.
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _may_retry(error: exc.DBAPIError) -> bool:
+    original = error.orig
+    if getattr(original, "sqlstate", None) in _POSTGRES_RETRY:
+        return True
+    args = getattr(original, "args", ())
+    if args and args[0] in _MYSQL_RETRY:
+        return True
+    return error.connection_invalidated
+
+
+def _unavailable(error: Exception) -> exception.DatabaseUnavailable:
+    LOG.warning("Database is not available: %s", getattr(error, "orig", None) or error)
+    return exception.DatabaseUnavailable()

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every table on one page. Times are seconds since the epoch, UTC."""
+
+import json
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class Json(sa.TypeDecorator[Any]):
+    """A JSON value in a text column, the same on every database."""
+
+    impl = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Any) -> str | None:
+        """Write compact JSON; None stays NULL."""
+        return None if value is None else json.dumps(value, separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: Any) -> Any:
+        """Read JSON."""
+        return None if value is None else json.loads(value)
+
+
+def _id() -> sa.Column[int]:
+    kind = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    return sa.Column("id", kind, primary_key=True, autoincrement=True)
+
+
+def _time(name: str, *, nullable: bool = True, index: bool = False) -> sa.Column[float]:
+    return sa.Column(name, sa.Double, nullable=nullable, index=index)
+
+
+def _uuid(name: str = "uuid", **kwargs: Any) -> sa.Column[str]:
+    return sa.Column(name, sa.String(36), **kwargs)
+
+
+services = sa.Table(
+    "services",
+    metadata,
+    _id(),
+    _uuid(nullable=False, unique=True),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("binary", sa.String(64), nullable=False),
+    sa.Column("topic", sa.String(64), nullable=False, default=""),
+    sa.Column("epoch", sa.Integer, nullable=False, default=0),
+    sa.Column("report_count", sa.BigInteger, nullable=False, default=0),
+    sa.Column("node_identity", sa.String(64), nullable=False, default=""),
+    sa.Column("disabled", sa.Boolean, nullable=False, default=False),
+    sa.Column("disabled_reason", sa.String(255)),
+    sa.Column("forced_down", sa.Boolean, nullable=False, default=False),
+    _time("last_seen_up"),
+    _time("created_at", nullable=False),
+    _time("updated_at", index=True),
+    sa.UniqueConstraint("host", "binary"),
+)
+
+compute_nodes = sa.Table(
+    "compute_nodes",
+    metadata,
+    _id(),
+    _uuid(nullable=False, unique=True),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("hypervisor_hostname", sa.String(255), nullable=False, unique=True),
+    sa.Column("epoch", sa.Integer, nullable=False, default=0),
+    sa.Column("counter", sa.BigInteger, nullable=False, default=0),
+    sa.Column("vcpus", sa.Integer, nullable=False),
+    sa.Column("memory_mb", sa.Integer, nullable=False),
+    sa.Column("local_gb", sa.Integer, nullable=False),
+    sa.Column("vcpus_used", sa.Integer, nullable=False),
+    sa.Column("memory_mb_used", sa.Integer, nullable=False),
+    sa.Column("local_gb_used", sa.Integer, nullable=False),
+    sa.Column("disk_available_least", sa.Integer),
+    sa.Column("running_vms", sa.Integer, nullable=False),
+    sa.Column("current_workload", sa.Integer, nullable=False),
+    # The whole picture as it was reported: ratios, reserved sizes, cpu_info, stats.
+    sa.Column("picture", Json, nullable=False),
+    _time("created_at", nullable=False),
+    _time("updated_at", nullable=False, index=True),
+    sa.Index("ix_compute_nodes_host", "host"),
+)
+
+flavors = sa.Table(
+    "flavors",
+    metadata,
+    _id(),
+    sa.Column("flavorid", sa.String(255), nullable=False, unique=True),
+    sa.Column("name", sa.String(255), nullable=False, unique=True),
+    sa.Column("vcpus", sa.Integer, nullable=False),
+    sa.Column("memory_mb", sa.Integer, nullable=False),
+    sa.Column("root_gb", sa.Integer, nullable=False),
+    sa.Column("ephemeral_gb", sa.Integer, nullable=False),
+    sa.Column("swap_mb", sa.Integer, nullable=False),
+    sa.Column("rxtx_factor", sa.Double, nullable=False),
+    sa.Column("disabled", sa.Boolean, nullable=False, default=False),
+    sa.Column("is_public", sa.Boolean, nullable=False),
+    sa.Column("description", sa.Text),
+    sa.Column("extra_specs", Json, nullable=False),
+    _time("created_at", nullable=False),
+    _time("updated_at"),
+)
+
+flavor_access = sa.Table(
+    "flavor_access",
+    metadata,
+    sa.Column("flavorid", sa.String(255), primary_key=True),
+    sa.Column("project_id", sa.String(255), primary_key=True),
+)
+
+instances = sa.Table(
+    "instances",
+    metadata,
+    _id(),
+    _uuid(nullable=False, unique=True),
+    sa.Column("project_id", sa.String(255), nullable=False),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    sa.Column("display_name", sa.String(255), nullable=False),
+    sa.Column("display_description", sa.String(255)),
+    sa.Column("hostname", sa.String(255), nullable=False),
+    sa.Column("vm_state", sa.String(32), nullable=False),
+    sa.Column("task_state", sa.String(32)),
+    sa.Column("power_state", sa.Integer, nullable=False),
+    sa.Column("host", sa.String(255)),
+    sa.Column("node", sa.String(255)),
+    sa.Column("availability_zone", sa.String(255)),
+    sa.Column("image_ref", sa.String(255), nullable=False),
+    sa.Column("flavorid", sa.String(255), nullable=False),
+    sa.Column("flavor", Json, nullable=False),
+    sa.Column("vcpus", sa.Integer, nullable=False),
+    sa.Column("memory_mb", sa.Integer, nullable=False),
+    sa.Column("key_name", sa.String(255)),
+    sa.Column("user_data", sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql")),
+    sa.Column("config_drive", sa.Boolean, nullable=False),
+    sa.Column("reservation_id", sa.String(64), nullable=False),
+    sa.Column("launch_index", sa.Integer, nullable=False),
+    sa.Column("access_ip_v4", sa.String(39)),
+    sa.Column("access_ip_v6", sa.String(39)),
+    sa.Column("disk_config", sa.String(16), nullable=False),
+    sa.Column("root_device_name", sa.String(64)),
+    sa.Column("locked", sa.Boolean, nullable=False),
+    sa.Column("metadata", Json, nullable=False),
+    sa.Column("tags", Json, nullable=False),
+    sa.Column("security_groups", Json, nullable=False),
+    sa.Column("network_info", Json, nullable=False),
+    # The attempt that built it; with the action it names the one guest that is the server's.
+    sa.Column("built_action", sa.BigInteger),
+    sa.Column("built_attempt", sa.Integer),
+    sa.Column("built_token", sa.String(64)),
+    sa.Column("action_id", sa.BigInteger),
+    sa.Column("deleted", sa.Boolean, nullable=False),
+    _time("created_at", nullable=False),
+    _time("updated_at"),
+    _time("launched_at"),
+    _time("terminated_at"),
+    _time("deleted_at"),
+    sa.Index("ix_instances_project", "project_id", "deleted", "created_at"),
+    sa.Index("ix_instances_host", "host", "deleted"),
+    sa.Index("ix_instances_reservation", "reservation_id"),
+    sa.Index("ix_instances_vm_state", "deleted", "vm_state"),
+)
+
+request_specs = sa.Table(
+    "request_specs",
+    metadata,
+    _uuid("instance_uuid", primary_key=True),
+    sa.Column("spec", Json, nullable=False),
+)
+
+instance_faults = sa.Table(
+    "instance_faults",
+    metadata,
+    _id(),
+    _uuid("instance_uuid", nullable=False, index=True),
+    sa.Column("code", sa.Integer, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("details", sa.Text, nullable=False),
+    sa.Column("host", sa.String(255)),
+    _time("created_at", nullable=False),
+)
+
+# Both what the API shows as history and the durable intent (docs/architecture.md, the protocol).
+instance_actions = sa.Table(
+    "instance_actions",
+    metadata,
+    _id(),
+    sa.Column("request_id", sa.String(64), nullable=False),
+    _uuid("instance_uuid", nullable=False),
+    sa.Column("action", sa.String(64), nullable=False),
+    sa.Column("project_id", sa.String(255), nullable=False),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    sa.Column("reservation_id", sa.String(64), nullable=False, default=""),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("step", sa.String(16), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False, default=0),
+    sa.Column("failures", Json, nullable=False),
+    sa.Column("drives", sa.Integer, nullable=False, default=0),
+    sa.Column("recasts", sa.Integer, nullable=False, default=0),
+    sa.Column("target_host", sa.String(255)),
+    sa.Column("target_node", sa.String(255)),
+    sa.Column("owner", sa.String(255)),
+    sa.Column("token", sa.String(64)),
+    _time("deadline", nullable=False),
+    sa.Column("args", Json, nullable=False),
+    sa.Column("message", sa.Text),
+    _time("start", nullable=False),
+    _time("finish"),
+    _time("updated"),
+    sa.Index("ix_instance_actions_instance", "instance_uuid", "request_id"),
+    sa.Index("ix_instance_actions_open", "state", "deadline"),
+    sa.Index("ix_instance_actions_reservation", "reservation_id"),
+)
+
+instance_action_events = sa.Table(
+    "instance_action_events",
+    metadata,
+    _id(),
+    sa.Column("action_id", sa.BigInteger, nullable=False, index=True),
+    sa.Column("event", sa.String(255), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False, default=0),
+    sa.Column("host", sa.String(255)),
+    _time("start", nullable=False),
+    _time("finish"),
+    sa.Column("result", sa.String(32)),
+    sa.Column("details", Json, nullable=False),
+    sa.Column("traceback", sa.Text),
+)
+
+# Hosts that may still hold a guest which is not the server's any more: up to which attempt it may
+# be destroyed there. A row goes when the host has reported the guest gone.
+cleanups = sa.Table(
+    "cleanups",
+    metadata,
+    _uuid("instance_uuid", primary_key=True),
+    sa.Column("host", sa.String(255), primary_key=True),
+    sa.Column("node", sa.String(255), nullable=False),
+    sa.Column("attempt", sa.Integer),
+    _time("deadline", nullable=False),
+    sa.Index("ix_cleanups_host", "host"),
+)
+
+allocations = sa.Table(
+    "allocations",
+    metadata,
+    _uuid("consumer", primary_key=True),
+    sa.Column("node", sa.String(255), primary_key=True),
+    sa.Column("resource_class", sa.String(64), primary_key=True),
+    sa.Column("used", sa.BigInteger, nullable=False),
+    _time("created_at", nullable=False, index=True),
+    sa.Index("ix_allocations_node", "node"),
+)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that comes back: one thread a task, with jitter, until the service stops."""
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+LOG = logging.getLogger(__name__)
+
+
+class Periodic:
+    """Runs *task* every *spacing* seconds in a thread of its own.
+
+    The task is asked for its spacing before each wait, so that a reload can change it. An error
+    is logged and the next round comes as usual. :meth:`kick` brings the next round at once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        task: Callable[[], None],
+        spacing: float | Callable[[], float],
+        *,
+        jitter: float = 0.0,
+        at_once: bool = False,
+    ):
+        self.name = name
+        self._task = task
+        self._spacing = spacing
+        self._jitter = jitter
+        self._at_once = at_once
+        self._wake = threading.Event()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._thread.start()
+
+    def kick(self) -> None:
+        """Let the next round begin now."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Start no further round."""
+        self._stopped = True
+        self._wake.set()
+
+    def wait(self, timeout: float) -> None:
+        """Wait for a running round to end, *timeout* seconds at most."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _delay(self) -> float:
+        spacing = self._spacing() if callable(self._spacing) else self._spacing
+        return spacing + random.uniform(0, self._jitter)
+
+    def _run(self) -> None:
+        if not self._at_once:
+            self._wake.wait(self._delay())
+            self._wake.clear()
+        while not self._stopped:
+            try:
+                self._task()
+            except Exception:
+                LOG.exception("Error during %s", self.name)
+            if self._stopped:
+                return
+            self._wake.wait(self._delay())
+            self._wake.clear()

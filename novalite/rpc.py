@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bus: transport, serializer, clients and servers on oslo.messaging.
+
+Nothing here keeps module state. A process makes one :class:`Bus` after its options are parsed and
+passes it on. Three rules live here: contexts and objects are serialized in one place only; a cast
+never waits for the broker (:class:`Sender`); a call always has an end.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import oslo_messaging as messaging
+from oslo_config import cfg
+from oslo_messaging import exceptions as messaging_exceptions
+
+from novalite import context as context_module
+from novalite import exception
+from novalite.objects import base
+
+LOG = logging.getLogger(__name__)
+
+EXMODS = ["novalite.exception"]
+
+
+class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
+    """Objects and contexts to JSON primitives and back."""
+
+    def serialize_entity(self, context: Any, entity: Any) -> Any:
+        """Encode an argument or a result."""
+        return base.encode(entity)
+
+    def deserialize_entity(self, context: Any, entity: Any) -> Any:
+        """Decode an argument or a result."""
+        return base.decode(entity)
+
+    def serialize_context(self, context: context_module.RequestContext) -> dict[str, Any]:
+        """Encode the context; it never carries a token."""
+        return context.to_wire()
+
+    def deserialize_context(self, context: dict[str, Any]) -> context_module.RequestContext:
+        """Decode the context."""
+        return context_module.from_wire(context)
+
+
+class Bus:
+    """One process's connection to the message bus."""
+
+    def __init__(self, conf: cfg.ConfigOpts):
+        self.conf = conf
+        self.transport = messaging.get_rpc_transport(conf, allowed_remote_exmods=EXMODS)
+
+    def client(self, target: messaging.Target, version_cap: str | None = None) -> Any:
+        """Return an RPC client for *target* whose publishing gives up at once without a broker."""
+        return messaging.get_rpc_client(
+            self.transport,
+            target,
+            version_cap=version_cap,
+            serializer=ContextSerializer(),
+            retry=0,
+        )
+
+    def server(self, target: messaging.Target, endpoints: list[Any]) -> Any:
+        """Return an RPC server; the executor follows from the thread backend."""
+        return messaging.get_rpc_server(
+            self.transport,
+            target,
+            endpoints,
+            serializer=ContextSerializer(),
+            access_policy=messaging.ExplicitRPCAccessPolicy,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.transport.cleanup()
+
+
+# Decorator of an endpoint's method: only methods that carry it can be called over the bus.
+expose = messaging.expose
+
+
+def call(client: Any, context: Any, method: str, timeout: float, **kwargs: Any) -> Any:
+    """Call and wait at most *timeout* seconds.
+
+    :raises exception.BusUnavailable: broker or server did not answer; whether the method ran is
+        unknown
+    """
+    try:
+        return client.prepare(timeout=timeout).call(context, method, **kwargs)
+    except (
+        messaging_exceptions.MessagingTimeout,
+        messaging_exceptions.MessageDeliveryFailure,
+        messaging_exceptions.MessageUndeliverable,
+    ) as error:
+        raise exception.BusUnavailable() from error
+
+
+class Sender:
+    """Sends casts from a thread of its own, so that no request waits for the bus.
+
+    Bounded: when *limit* casts wait, a new one is dropped with a warning; the row behind it is
+    found by recovery. A cast that fails is dropped likewise.
+    """
+
+    def __init__(self, name: str, limit: int = 10000):
+        self.name = name
+        self._queue: queue.Queue[tuple[str, Callable[[], None]] | None] = queue.Queue(limit)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def send(self, what: str, cast: Callable[[], None]) -> None:
+        """Queue one cast; *what* names it in the log."""
+        try:
+            self._queue.put_nowait((what, cast))
+        except queue.Full:
+            LOG.warning("%s: too many messages wait for the bus, dropped: %s", self.name, what)
+
+    def stop(self, timeout: float) -> None:
+        """Send what is queued, for *timeout* seconds at most."""
+        try:
+            self._queue.put_nowait(None)
+        except queue.Full:
+            return
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while True:
+            entry = self._queue.get()
+            if entry is None:
+                return
+            what, cast = entry
+            try:
+                cast()
+            except Exception as error:
+                LOG.warning(
+                    "%s: not sent, recovery will drive it: %s (%s)",
+                    self.name,
+                    what,
+                    type(error).__name__,
+                )

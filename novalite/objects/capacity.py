@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sums of capacity: what a server needs, what a host has left, how a refusal is worded.
+
+Pure arithmetic, called by the scheduler's filters, by the claims of novalite-compute and by every
+explanation, so that no two of them can come to different results for the same picture. It must
+never read a clock, an option or a table.
+
+    limit  = total * allocation_ratio
+    usable = limit - used
+    a need fits when usable >= need and total >= need
+
+The second condition keeps a single server from overcommitting against itself. Without a limit
+neither is asked. Memory is in MB, disk in whole GB, vcpus in threads.
+"""
+
+import math
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from novalite.objects.compute_node import ComputeNode
+from novalite.objects.flavor import Flavor
+from novalite.objects.request_spec import Limits
+
+
+class Resource(StrEnum):
+    """The three resources; the value is the word used in log lines and errors."""
+
+    MEMORY = "memory"
+    DISK = "disk"
+    VCPU = "vcpu"
+
+
+UNITS = {Resource.MEMORY: "MB", Resource.DISK: "GB", Resource.VCPU: "VCPU"}
+
+# What a configured ratio of 0.0 ("not set") stands for.
+DEFAULT_RATIOS = {Resource.MEMORY: 1.5, Resource.DISK: 1.0, Resource.VCPU: 16.0}
+
+
+class Need(NamedTuple):
+    """What one server takes from a host."""
+
+    memory_mb: int
+    disk_gb: int
+    vcpus: int
+
+
+def need(flavor: Flavor, volume_backed: bool = False) -> Need:
+    """Return what a server of *flavor* takes; a volume-backed one has no local root disk."""
+    root_gb = 0 if volume_backed else flavor.root_gb
+    disk_gb = root_gb + flavor.ephemeral_gb + whole_gb(flavor.swap_mb)
+    return Need(flavor.memory_mb, disk_gb, flavor.vcpus)
+
+
+def whole_gb(megabytes: int) -> int:
+    """Return the whole GB that hold so many MB: 1025 MB are 2 GB."""
+    return -(-megabytes // 1024)
+
+
+def effective_ratio(resource: Resource, configured: float) -> float:
+    """Return the allocation ratio in force; 0.0 is "not set" and gives the default."""
+    return configured or DEFAULT_RATIOS[resource]
+
+
+class Room(NamedTuple):
+    """One resource of one host under a limit; a ``limit`` of None is unlimited."""
+
+    resource: Resource
+    total: float
+    used: float
+    limit: float | None
+
+    @property
+    def usable(self) -> float:
+        """What is left under the limit; negative when more is used than the limit allows."""
+        return math.inf if self.limit is None else self.limit - self.used
+
+    @property
+    def largest(self) -> float:
+        """The largest single need that fits; the one comparison behind every verdict."""
+        return math.inf if self.limit is None else min(self.limit - self.used, self.total)
+
+    def fits(self, wanted: float) -> bool:
+        """Tell whether one server that needs *wanted* may be placed."""
+        return self.largest >= wanted
+
+    def shortfall(self, wanted: float) -> float:
+        """Return by how much *wanted* is too large; 0 when it fits."""
+        return max(0.0, wanted - self.largest)
+
+    def beyond_total(self, wanted: float) -> bool:
+        """Tell whether *wanted* is refused for being larger than the whole host."""
+        return self.limit is not None and wanted > self.total
+
+    def refusal(self, wanted: float) -> str | None:
+        """Return Nova's words for a need that does not fit, None when it fits."""
+        if self.fits(wanted):
+            return None
+        unit = UNITS[self.resource]
+        if self.usable >= wanted:
+            return f"Total {self.resource} {self.total:.0f} {unit} < requested {wanted:.0f} {unit}"
+        return f"Free {self.resource} {self.usable:.2f} {unit} < requested {wanted:.0f} {unit}"
+
+
+class Rooms(NamedTuple):
+    """The three resources of one host, in the order in which they are claimed."""
+
+    memory: Room
+    disk: Room
+    vcpu: Room
+
+    def fits(self, wanted: Need) -> bool:
+        """Tell whether a server that needs *wanted* may be placed."""
+        return all(room.fits(amount) for room, amount in zip(self, wanted, strict=True))
+
+    def refusals(self, wanted: Need) -> list[str]:
+        """Return the words for each resource that does not fit, in the order of claiming."""
+        words = (room.refusal(amount) for room, amount in zip(self, wanted, strict=True))
+        return [text for text in words if text is not None]
+
+
+def limit(total: float, ratio: float) -> float:
+    """Return how much of *total* may be promised."""
+    return total * ratio
+
+
+def memory_room(node: ComputeNode, taken_mb: int = 0) -> Room:
+    """Return the node's own memory room, with *taken_mb* more in use than the picture says."""
+    allowed = limit(node.memory_mb, node.ram_allocation_ratio)
+    return Room(Resource.MEMORY, node.memory_mb, node.memory_mb_used + taken_mb, allowed)
+
+
+def disk_used_gb(node: ComputeNode) -> int:
+    """Return the used disk that counts for fitting.
+
+    It is what the books say or what the file system can no longer give, whichever is more: thin
+    disks may still grow into space that the books hold for free.
+    """
+    if node.disk_available_least is None:
+        return node.local_gb_used
+    return max(node.local_gb_used, node.local_gb - node.disk_available_least)
+
+
+def disk_room(node: ComputeNode, taken_gb: int = 0) -> Room:
+    """Return the node's own disk room, with *taken_gb* more in use than the picture says."""
+    allowed = limit(node.local_gb, node.disk_allocation_ratio)
+    return Room(Resource.DISK, node.local_gb, disk_used_gb(node) + taken_gb, allowed)
+
+
+def vcpu_room(node: ComputeNode, taken: int = 0) -> Room:
+    """Return the node's own vcpu room, with *taken* more in use than the picture says.
+
+    A hypervisor that tells no number of threads has no limit, as in Nova.
+    """
+    allowed = limit(node.vcpus, node.cpu_allocation_ratio) if node.vcpus else None
+    return Room(Resource.VCPU, node.vcpus, node.vcpus_used + taken, allowed)
+
+
+def own_rooms(node: ComputeNode) -> Rooms:
+    """Return what the node's own totals and ratios allow."""
+    return Rooms(memory_room(node), disk_room(node), vcpu_room(node))
+
+
+def claim_rooms(node: ComputeNode, limits: Limits | None) -> Rooms:
+    """Return what *limits*, which came with a build, allow on the node as it is now.
+
+    No limits, or a limit of None, is unlimited.
+    """
+    limits = limits or Limits()
+    return Rooms(
+        Room(Resource.MEMORY, node.memory_mb, node.memory_mb_used, limits.memory_mb),
+        Room(Resource.DISK, node.local_gb, disk_used_gb(node), limits.disk_gb),
+        Room(Resource.VCPU, node.vcpus, node.vcpus_used, limits.vcpu),
+    )
+
+
+def limits(node: ComputeNode, resources: Iterable[Resource], age: float = 0.0) -> Limits:
+    """Return the limits to be kept on *node* for the given resources; the others are unlimited.
+
+    :param age: seconds since the picture was last known to be the newest
+    """
+    rooms = {room.resource: room.limit for room in own_rooms(node)}
+    allowed = {resource: rooms[resource] for resource in resources}
+    return Limits(
+        memory_mb=allowed.get(Resource.MEMORY),
+        disk_gb=allowed.get(Resource.DISK),
+        vcpu=allowed.get(Resource.VCPU),
+        generation=node.generation,
+        age=age,
+    )

@@ -44,7 +44,7 @@ def setup(argv: Iterable[str] | None = None) -> str:
     global _backend
     if _backend is None:
         _backend = wanted(sys.argv[1:] if argv is None else list(argv))
-        warnings.filterwarnings("ignore", message=r"(?s).*[Ee]ventlet", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message=r"(?s).*[Ee]ventlet")
         warnings.filterwarnings("ignore", module=r"eventlet.*")
         warnings.filterwarnings("ignore", module=r"oslo_service.*")
         if _backend == "eventlet":

@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.IntOpt("vcpus", default=8, min=1, help="Threads of the host."),
     cfg.IntOpt("memory_mb", default=16384, min=1, help="Memory of the host in MB."),
     cfg.IntOpt("local_gb", default=200, min=0, help="Disk of the host in GB."),
@@ -25,9 +25,16 @@ OPTS = [
         max=1.0,
         help="Share of destroys that fail: 0 none, 1 all.",
     ),
+    cfg.ListOpt(
+        "nodes",
+        default=[],
+        help="Names of the nodes that one novalite-compute manages, all of the same size. Unset: "
+        "one, named as the host. Read at the start only.",
+    ),
     cfg.StrOpt(
         "store",
-        help="SQLite file that keeps the domains. Unset: fake_libvirt-HOST.db in state_path.",
+        help="SQLite file that keeps the domains. Unset: fake_libvirt-HOST.db in state_path. "
+        "Read at the start only.",
     ),
 ]
 

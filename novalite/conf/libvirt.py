@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "virt_type",
         default="kvm",
@@ -24,7 +24,8 @@ OPTS = [
     cfg.ListOpt(
         "cpu_model_extra_flags",
         default=[],
-        help="CPU features that the guests get in addition, for cpu_mode=custom.",
+        help="CPU features that the guests get in addition, for cpu_mode=custom. With another mode "
+        "they are ignored, with a warning at the start.",
     ),
 ]
 

@@ -10,7 +10,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import oslo_messaging as messaging
 from oslo_config import cfg
@@ -21,6 +21,8 @@ from novalite import exception
 from novalite.objects import base
 
 LOG = logging.getLogger(__name__)
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 EXMODS = ["novalite.exception"]
 
@@ -77,8 +79,10 @@ class Bus:
         self.transport.cleanup()
 
 
-# Decorator of an endpoint's method: only methods that carry it can be called over the bus.
-expose = messaging.expose
+def expose(method: F) -> F:
+    """Decorator of an endpoint's method: only methods that carry it can be called over the bus."""
+    exposed: F = messaging.expose(method)
+    return exposed
 
 
 def call(client: Any, context: Any, method: str, timeout: float, **kwargs: Any) -> Any:

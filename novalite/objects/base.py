@@ -91,12 +91,12 @@ def _version(cls: type) -> str:
 
 
 @functools.cache
-def _names(cls: type) -> tuple[str, ...]:
+def _names(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls))
 
 
 @functools.cache
-def _readers(cls: type) -> dict[str, Codec]:
+def _readers(cls: Any) -> dict[str, Codec]:
     hints = typing.get_type_hints(cls)
     return {name: _reader(hints[name]) for name in _names(cls)}
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One file a revision, written by ``python -m novalite.db.migrate``."""

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds work that nobody drives any more and drives it (rules 4, 5, 6, 8, 14).
+
+Runs in every conductor; what two of them find at the same time is decided by compare-and-set. A
+dead process or a lost message is no failure of a host: it counts in drives, and the host stays
+eligible.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from novalite import context as context_module
+from novalite import exception, log
+from novalite.compute import rpcapi as compute_rpcapi
+from novalite.conductor import silence
+from novalite.conductor.tasks import build_instances
+from novalite.db import actions, attempts, builds, deletes, instances, schema, services
+from novalite.db.engine import Database, now
+from novalite.network import client as network_client
+from novalite.objects import base
+from novalite.objects.action import Action
+from novalite.objects.build import BuildRequest, DestroyRequest
+from novalite.objects.request_spec import Limits, RequestSpec
+from novalite.objects.service import Service
+from novalite.objects.states import ActionState, Step
+
+LOG = log.get(__name__)
+
+# Rows looked at in one pass.
+PASS = 50
+# Recasts of an attempt that has not begun; then another host gets the next attempt.
+RECASTS = 3
+
+_a = schema.instance_actions
+_c = schema.cleanups
+
+_DUE = (
+    sa.select(_a)
+    .where(_a.c.state.in_(actions.OPEN), _a.c.deadline < now())
+    .order_by(_a.c.deadline)
+    .limit(PASS)
+)
+_DUE_CLEANUPS = sa.select(_c).where(_c.c.deadline < now()).order_by(_c.c.deadline).limit(PASS)
+_LATER = (
+    sa.update(_a)
+    .where(
+        _a.c.id == sa.bindparam("action_id_"),
+        _a.c.state == sa.bindparam("state_"),
+        _a.c.attempt == sa.bindparam("attempt_"),
+        _a.c.deadline == sa.bindparam("seen_"),
+    )
+    .values(
+        deadline=now() + sa.bindparam("lease"),
+        recasts=_a.c.recasts + sa.bindparam("recasts_"),
+        drives=_a.c.drives + sa.bindparam("drives_"),
+        args=sa.bindparam("args_"),
+        updated=now(),
+    )
+)
+_SPEC = sa.select(schema.request_specs.c.spec).where(
+    schema.request_specs.c.instance_uuid == sa.bindparam("uuid_")
+)
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What one transaction of a pass decided to send after its commit."""
+
+    drive: list[str] = field(default_factory=list)
+    builds: list[tuple[str, BuildRequest]] = field(default_factory=list)
+    destroys: list[tuple[str, DestroyRequest]] = field(default_factory=list)
+
+
+class Recovery:
+    """One conductor's recovery."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        compute: compute_rpcapi.ComputeAPI,
+        network: network_client.NetworkClient,
+        watch: silence.Watch,
+        drive: Callable[[list[str]], None],
+        flow: build_instances.BuildInstances,
+    ):
+        self.conf = conf
+        self._database = database
+        self._compute = compute
+        self._network = network
+        self._watch = watch
+        self._drive = drive
+        self._flow = flow
+
+    def run(self) -> None:
+        """One pass: every open action past its deadline, then every clean-up that is due."""
+        hosts = {
+            service.host: service
+            for service in self._database.read(lambda conn: services.list_all(conn, "nova-compute"))
+        }
+        due = self._database.read(
+            lambda conn: [actions.from_row(row) for row in conn.execute(_DUE)]
+        )
+        for action in due:
+            self._look(action, hosts)
+        self._cleanups(hosts)
+
+    def _look(self, action: Action, hosts: dict[str, Service]) -> None:
+        work = _Pass()
+        if action.action == "create":
+            self._database.transaction(lambda conn: self._build(conn, action, hosts, work))
+        else:
+            self._delete(action, hosts, work)
+        if work.drive:
+            self._drive(work.drive)
+        for host, request in work.builds:
+            self._flow.cast(host, [request])
+        self._destroy(work.destroys)
+
+    # -- builds
+
+    def _build(
+        self, conn: sa.Connection, action: Action, hosts: dict[str, Service], work: _Pass
+    ) -> None:
+        if action.step is Step.SCHEDULING:
+            self._scheduling(conn, action, work)
+            return
+        host = str(action.target_host)
+        silent = self._silent(conn, host)
+        if silent:
+            self._leave(conn, action, f"attempt {action.attempt}: host {host} fell silent", work)
+        elif not self._up(hosts, host):
+            self._later(conn, action, 1.0)
+        elif action.step is Step.STARTED and action.recasts >= RECASTS:
+            loss = f"attempt {action.attempt}: host {host} did not begin after {RECASTS} more casts"
+            self._leave(conn, action, loss, work)
+        else:
+            self._recast(conn, action, work)
+
+    def _scheduling(self, conn: sa.Connection, action: Action, work: _Pass) -> None:
+        """A wake-up got lost, or the conductor that had taken the build is gone."""
+        if action.state is ActionState.PENDING:
+            if self._later(conn, action, float(self.conf.conductor.pending_grace)):
+                work.drive.append(action.reservation_id)
+            return
+        loss = f"conductor {action.owner} did not renew its lease"
+        if builds.leave(conn, action, guest_may_be_left=False, loss=loss):
+            self._lost(action, loss)
+            self._or_fail(conn, action, work)
+
+    def _leave(self, conn: sa.Connection, action: Action, loss: str, work: _Pass) -> None:
+        begun = action.step is Step.BEGUN
+        if builds.leave(conn, action, guest_may_be_left=begun, loss=loss):
+            self._lost(action, loss)
+            self._or_fail(conn, action, work)
+
+    def _or_fail(self, conn: sa.Connection, action: Action, work: _Pass) -> None:
+        fault = attempts.exhausted(action, int(self.conf.scheduler.max_attempts))
+        if fault is None:
+            work.drive.append(action.reservation_id)
+        else:
+            builds.fail(conn, action, fault)
+
+    def _recast(self, conn: sa.Connection, action: Action, work: _Pass) -> None:
+        """The same attempt is cast to the same host again."""
+        what = (
+            "begun work was not named in two reports" if action.step is Step.BEGUN else "no begin"
+        )
+        loss = f"attempt {action.attempt}: {what}, cast again to {action.target_host}"
+        if action.drives + 1 > builds.MAX_DRIVES:
+            self._leave(conn, action, loss, work)
+            return
+        if not self._later(
+            conn, action, float(self.conf.conductor.begin_timeout), recasts=1, loss=loss
+        ):
+            return
+        self._lost(action, loss)
+        row = conn.execute(_SPEC, {"uuid_": action.instance_uuid}).first()
+        found = builds.load_instances(conn, [action.instance_uuid])
+        if row is None or action.instance_uuid not in found:
+            return
+        spec: RequestSpec = base.decode(row.spec)
+        limits: Limits | None = base.decode(action.args.get("limits"))
+        taken = builds.Taken(action, spec, builds.context_of(action))
+        request = build_instances.request_of(taken, found[action.instance_uuid], limits)
+        work.builds.append((str(action.target_host), request))
+
+    # -- deletes
+
+    def _delete(self, action: Action, hosts: dict[str, Service], work: _Pass) -> None:
+        host = str(action.target_host)
+        silent = self._database.read(lambda conn: self._silent(conn, host))
+        if silent or host not in hosts:
+            self._free_network(action)
+            self._database.transaction(lambda conn: self._delete_without(conn, action, host))
+        else:
+            up = self._up(hosts, host)
+            self._database.transaction(lambda conn: self._delete_again(conn, action, up, work))
+
+    def _delete_without(self, conn: sa.Connection, action: Action, host: str) -> None:
+        known = services.find(conn, host, "nova-compute")
+        if known is None or self._silent(conn, host):
+            deletes.finish_without_host(conn, action)
+            self._lost(action, f"host {host} is silent; the server is freed without it")
+
+    def _delete_again(self, conn: sa.Connection, action: Action, up: bool, work: _Pass) -> None:
+        if not up:
+            self._later(conn, action, 1.0)
+            return
+        loss = f"the delete was cast again to {action.target_host}"
+        if action.drives + 1 > builds.MAX_DRIVES:
+            deletes.fail(conn, action, "the host did not answer after many casts")
+            return
+        if not self._later(conn, action, float(self.conf.conductor.begin_timeout), loss=loss):
+            return
+        self._lost(action, loss)
+        instance = instances.get(conn, action.instance_uuid)
+        request = DestroyRequest(
+            instance=instance,
+            node=action.target_node or "",
+            context=builds.context_of(action).to_wire(),
+            action_id=action.id,
+        )
+        work.destroys.append((str(action.target_host), request))
+
+    def _free_network(self, action: Action) -> None:
+        """Give the ports back in the place of a host that cannot."""
+        context = builds.context_of(action)
+        try:
+            instance = self._database.read(
+                lambda conn: instances.get(conn, action.instance_uuid, read_deleted=True)
+            )
+            brought = {info.port_id for info in instance.network_info if not info.owned}
+            self._network.deallocate(context, action.instance_uuid, brought)
+        except exception.NovaliteException as error:
+            LOG.warning(
+                "Ports were not given back: %s",
+                error.message(),
+                context=context,
+                instance=action.instance_uuid,
+            )
+
+    # -- clean-ups
+
+    def _cleanups(self, hosts: dict[str, Service]) -> None:
+        """Tell hosts that are up which guests are not the servers' any more."""
+        due = self._database.read(lambda conn: conn.execute(_DUE_CLEANUPS).all())
+        for row in due:
+            if row.host not in hosts or not self._up(hosts, row.host):
+                self._database.transaction(lambda conn, row=row: self._cleanup_later(conn, row, 1))
+                continue
+            request = self._database.transaction(lambda conn, row=row: self._cleanup(conn, row))
+            if request is not None:
+                self._destroy([(row.host, request)])
+
+    def _cleanup(
+        self, conn: sa.Connection, row: sa.Row[tuple[object, ...]]
+    ) -> DestroyRequest | None:
+        if not self._cleanup_later(conn, row, float(self.conf.conductor.begin_timeout)):
+            return None
+        instance = instances.get(conn, row.instance_uuid, read_deleted=True)
+        context = context_module.service_context()
+        return DestroyRequest(
+            instance=instance, node=row.node, context=context.to_wire(), attempt=row.attempt
+        )
+
+    @staticmethod
+    def _cleanup_later(
+        conn: sa.Connection, row: sa.Row[tuple[object, ...]], seconds: float
+    ) -> bool:
+        changed = conn.execute(
+            sa.update(_c)
+            .where(
+                _c.c.instance_uuid == row.instance_uuid,
+                _c.c.host == row.host,
+                _c.c.deadline == row.deadline,
+            )
+            .values(deadline=now() + seconds)
+        )
+        return bool(changed.rowcount)
+
+    # -- shared
+
+    def _destroy(self, requests: list[tuple[str, DestroyRequest]]) -> None:
+        context = context_module.service_context()
+        for host, request in requests:
+            try:
+                self._compute.destroy_instances(context, host=host, requests=[request])
+            except Exception as error:
+                LOG.warning(
+                    "A destroy for host %s was not sent (%s); it will be",
+                    host,
+                    type(error).__name__,
+                )
+
+    def _up(self, hosts: dict[str, Service], host: str) -> bool:
+        service = hosts.get(host)
+        return service is not None and service.is_up(float(self.conf.service_down_time))
+
+    def _silent(self, conn: sa.Connection, host: str) -> bool:
+        """Tell whether the host is silent by this conductor's watch and its row still agrees."""
+        watched = self._watch.silent(host)
+        if watched is None:
+            return False
+        service = services.find(conn, host, "nova-compute")
+        return service is not None and (service.epoch, service.report_count) == watched
+
+    def _later(
+        self,
+        conn: sa.Connection,
+        action: Action,
+        seconds: float,
+        *,
+        recasts: int = 0,
+        loss: str | None = None,
+    ) -> bool:
+        """Push the deadline by compare-and-set; False if somebody else was faster."""
+        args = dict(action.args)
+        if loss:
+            args["losses"] = [*args.get("losses", []), loss]
+        changed = conn.execute(
+            _LATER,
+            {
+                "action_id_": action.id,
+                "state_": action.state.value,
+                "attempt_": action.attempt,
+                "seen_": action.deadline,
+                "lease": seconds,
+                "recasts_": recasts,
+                "drives_": 1 if loss else 0,
+                "args_": args,
+            },
+        )
+        return bool(changed.rowcount)
+
+    @staticmethod
+    def _lost(action: Action, loss: str) -> None:
+        LOG.warning(
+            "Recovery: %s", loss, context=builds.context_of(action), instance=action.instance_uuid
+        )
+
+
+def watch_hosts(database: Database, watch: silence.Watch, longest_gap: float) -> None:
+    """One look of the silence watch at the heartbeat counters."""
+    began = time.monotonic()
+    found = database.read(lambda conn: services.list_all(conn, "nova-compute"))
+    if time.monotonic() - began > longest_gap:
+        watch.reset()
+        return
+    watch.observe(found, longest_gap)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One report of a compute: the heartbeat and all its items in one transaction.
+
+An item that fails must not take the others with it. Items hardly ever fail, so all are tried
+without savepoints first; only if one does, the transaction is repeated with a savepoint for each.
+"""
+
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from novalite import log
+from novalite.db import attempts, compute_nodes, deletes, instances, schema, services
+from novalite.db.engine import Database
+from novalite.objects import build
+from novalite.objects.compute_node import ComputeNode
+from novalite.objects.states import Verdict
+
+LOG = log.get(__name__)
+
+_i = schema.instances
+_POWER = (
+    sa.update(_i)
+    .where(
+        _i.c.uuid == sa.bindparam("uuid_"),
+        _i.c.host == sa.bindparam("host_"),
+        _i.c.action_id.is_(None),
+    )
+    .values(power_state=sa.bindparam("power_"))
+)
+
+
+class _ItemError(Exception):
+    """An item failed while none had a savepoint."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What came of a report: the answer, and the reservations that wait for a conductor now."""
+
+    answer: build.ReportAnswer
+    drive: list[str] = field(default_factory=list)
+    began: bool = False
+    finished: bool = False
+
+
+class Reports:
+    """Takes reports; holds nothing between them."""
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database):
+        self.conf = conf
+        self._database = database
+
+    @property
+    def lease(self) -> float:
+        """Seconds that begun work may go unnamed: two reports and a half."""
+        return 2.5 * float(self.conf.report_interval)
+
+    def take(self, report: build.Report) -> Taken:
+        """Process one report in one transaction.
+
+        :raises exception.DatabaseUnavailable: nothing was taken; the sender asks again
+        """
+        try:
+            return self._database.transaction(lambda conn: self._take(conn, report, False))
+        except _ItemError:
+            return self._database.transaction(lambda conn: self._take(conn, report, True))
+
+    def _take(self, conn: sa.Connection, report: build.Report, savepoints: bool) -> Taken:
+        if not services.heartbeat(conn, report.host, report.binary, report.epoch, report.counter):
+            return Taken(self._unwelcome(conn, report))
+        taken = Taken(build.ReportAnswer())
+        attempts.touch(conn, report.host, report.in_hand, self.lease)
+        pictures: dict[str, ComputeNode] = {}
+        for envelope in report.items:
+            item = envelope.item
+            picture = getattr(item, "picture", None)
+            if picture is not None:
+                _newest(pictures, picture)
+            taken.answer.answers.append(self._one(conn, report, envelope, taken, savepoints))
+        for picture in pictures.values():
+            compute_nodes.save(conn, picture)
+        return taken
+
+    def _unwelcome(self, conn: sa.Connection, report: build.Report) -> build.ReportAnswer:
+        """Say why a report is not taken: an older start of the service, an unknown service, or
+        one that was overtaken by a later report (then nobody waits for the answer)."""
+        known = services.find(conn, report.host, report.binary)
+        if known is None:
+            return build.ReportAnswer(unknown=True)
+        return build.ReportAnswer(retired=known.epoch > report.epoch)
+
+    def _one(
+        self,
+        conn: sa.Connection,
+        report: build.Report,
+        envelope: build.Envelope,
+        taken: Taken,
+        savepoints: bool,
+    ) -> build.Answer:
+        try:
+            if not savepoints:
+                outcome = self._apply(conn, report, envelope.item)
+            else:
+                with conn.begin_nested():
+                    outcome = self._apply(conn, report, envelope.item)
+        except sa.exc.DBAPIError as error:
+            if isinstance(error, sa.exc.OperationalError):
+                raise
+            if not savepoints:
+                raise _ItemError() from error
+            LOG.exception("An item of host %s could not be taken", report.host)
+            return build.Answer(envelope.key, error=type(error).__name__)
+        except (LookupError, TypeError, ValueError) as error:
+            if not savepoints:
+                raise _ItemError() from error
+            LOG.exception("An item of host %s could not be taken", report.host)
+            return build.Answer(envelope.key, error=type(error).__name__)
+        taken.drive += outcome.drive
+        taken.began |= isinstance(envelope.item, build.Begin)
+        taken.finished |= isinstance(envelope.item, build.Finish)
+        return build.Answer(envelope.key, outcome.verdict, outcome.reason)
+
+    def _apply(
+        self, conn: sa.Connection, report: build.Report, item: build.ReportItem
+    ) -> attempts.Outcome:
+        most = int(self.conf.scheduler.max_attempts)
+        host, epoch = report.host, report.epoch
+        if isinstance(item, build.Begin):
+            return attempts.begin(conn, host, epoch, item, self.lease)
+        if isinstance(item, build.Finish):
+            return attempts.finish(conn, host, epoch, item, most)
+        if isinstance(item, build.Progress):
+            return attempts.progress(conn, host, epoch, item)
+        if isinstance(item, build.Refusal):
+            return attempts.refuse(conn, host, epoch, item, most)
+        if isinstance(item, build.Gone):
+            verdict, reason = deletes.gone(conn, host, item)
+            return attempts.Outcome(verdict, reason)
+        if isinstance(item, build.PowerReport):
+            conn.execute(
+                _POWER,
+                {"uuid_": item.instance_uuid, "host_": host, "power_": int(item.power_state)},
+            )
+        return attempts.Outcome(Verdict.DONE)
+
+
+def _newest(pictures: dict[str, ComputeNode], picture: ComputeNode) -> None:
+    """Keep the newest picture of each node of a report; only that one is written."""
+    former = pictures.get(picture.hypervisor_hostname)
+    if former is None or picture.generation.newer_than(former.generation):
+        pictures[picture.hypervisor_hostname] = picture
+
+
+def kept(conn: sa.Connection, host: str) -> build.Registration:
+    """Return what the database says a host has to keep, for its registration."""
+    a = schema.instance_actions
+    registration = build.Registration()
+    rows = conn.execute(sa.select(_i).where(_i.c.host == host, ~_i.c.deleted))
+    for row in rows:
+        if row.built_action is not None and row.vm_state != "building":
+            registration.kept.append(build.Kept(instances.from_row(row), row.built_attempt or 0))
+    registration.open = [
+        row.instance_uuid
+        for row in conn.execute(
+            sa.select(a.c.instance_uuid).where(
+                a.c.target_host == host, a.c.state == "running", a.c.action == "create"
+            )
+        )
+    ]
+    registration.node_uuids = compute_nodes.uuids_of(conn, host)
+    return registration

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each consumer (a server, later a migration) holds on a node, by resource class."""
+
+import sqlalchemy as sa
+
+from novalite.db import schema
+from novalite.db.engine import now
+
+_t = schema.allocations
+
+_INSERT = sa.insert(_t).values(created_at=now())
+_DELETE = sa.delete(_t).where(_t.c.consumer == sa.bindparam("consumer_"))
+
+
+def replace(
+    conn: sa.Connection, consumer: str, node: str, resources: dict[str, int], *, first: bool
+) -> None:
+    """Let *consumer* hold exactly *resources* on *node*; *first*: it is known to hold nothing."""
+    if not first:
+        conn.execute(_DELETE, {"consumer_": consumer})
+    rows = [
+        {"consumer": consumer, "node": node, "resource_class": name, "used": used}
+        for name, used in resources.items()
+    ]
+    if rows:
+        conn.execute(_INSERT, rows)
+
+
+def delete(conn: sa.Connection, consumer: str) -> None:
+    """Let *consumer* hold nothing."""
+    conn.execute(_DELETE, {"consumer_": consumer})
+
+
+def by_node(conn: sa.Connection) -> dict[str, dict[str, int]]:
+    """Return the sum of what is held on each node, by resource class."""
+    sums: dict[str, dict[str, int]] = {}
+    rows = conn.execute(
+        sa.select(_t.c.node, _t.c.resource_class, sa.func.sum(_t.c.used)).group_by(
+            _t.c.node, _t.c.resource_class
+        )
+    )
+    for node, name, used in rows:
+        sums.setdefault(node, {})[name] = int(used)
+    return sums

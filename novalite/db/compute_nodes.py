@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes: the last picture that each compute has sent, taken only if it is newer."""
+
+import dataclasses
+import uuid
+from typing import Any
+
+import sqlalchemy as sa
+
+from novalite import exception
+from novalite.db import schema, services
+from novalite.db.engine import now
+from novalite.objects import base
+from novalite.objects.compute_node import ComputeNode
+from novalite.objects.service import Service
+
+_t = schema.compute_nodes
+_s = schema.services
+_al = schema.allocations
+
+# Pictures carry these as columns too, for sums in SQL and for the eye.
+_COLUMNS = (
+    "vcpus",
+    "memory_mb",
+    "local_gb",
+    "vcpus_used",
+    "memory_mb_used",
+    "local_gb_used",
+    "disk_available_least",
+    "running_vms",
+    "current_workload",
+)
+# A reader's mark is put back by so much, for rows that were stamped before they were committed.
+OVERLAP = 5.0
+# Claims that came into the books within this time are named to a scheduler's first reading.
+SETTLED = 30.0
+
+_UPDATE = (
+    sa.update(_t)
+    .where(
+        _t.c.hypervisor_hostname == sa.bindparam("node_"),
+        _t.c.host == sa.bindparam("host_"),
+        sa.or_(
+            _t.c.epoch < sa.bindparam("epoch_"),
+            sa.and_(_t.c.epoch == sa.bindparam("epoch_"), _t.c.counter < sa.bindparam("counter_")),
+        ),
+    )
+    .values(
+        epoch=sa.bindparam("epoch_"),
+        counter=sa.bindparam("counter_"),
+        picture=sa.bindparam("picture_"),
+        updated_at=now(),
+        **{name: sa.bindparam(f"{name}_") for name in _COLUMNS},
+    )
+)
+_OWNER = sa.select(_t.c.host, _t.c.uuid).where(_t.c.hypervisor_hostname == sa.bindparam("node_"))
+_AGE = (now() - _s.c.last_seen_up).label("age")
+_JOINED = sa.select(
+    _t.c.id.label("node_id"), _t.c.uuid.label("node_uuid"), _t.c.picture, _s, _AGE
+).join(_s, sa.and_(_s.c.host == _t.c.host, _s.c.binary == "nova-compute"))
+_CHANGED = _JOINED.where(
+    sa.or_(_t.c.updated_at > sa.bindparam("mark"), _s.c.updated_at > sa.bindparam("mark"))
+).order_by(_t.c.id)
+_EVERY = _JOINED.order_by(_t.c.id)
+_SETTLED = sa.select(_al.c.node, _al.c.consumer).where(
+    _al.c.created_at > sa.bindparam("mark"), _al.c.resource_class == "VCPU"
+)
+_NOW = sa.select(now())
+
+
+def save(conn: sa.Connection, picture: ComputeNode) -> bool:
+    """Take a node's picture if it is newer than the one there; the first one makes the row.
+
+    :raises exception.Conflict: the node belongs to another host
+    """
+    wire = base.encode(picture)
+    values: dict[str, Any] = {f"{name}_": getattr(picture, name) for name in _COLUMNS}
+    values.update(
+        node_=picture.hypervisor_hostname,
+        host_=picture.host,
+        epoch_=picture.generation.epoch,
+        counter_=picture.generation.counter,
+        picture_=wire,
+    )
+    if conn.execute(_UPDATE, values).rowcount:
+        return True
+    row = conn.execute(_OWNER, {"node_": picture.hypervisor_hostname}).first()
+    if row is not None:
+        if row.host != picture.host:
+            raise exception.Conflict(
+                f"node {picture.hypervisor_hostname} belongs to host {row.host}, "
+                f"not to {picture.host}"
+            )
+        return False
+    conn.execute(
+        sa.insert(_t).values(
+            uuid=picture.uuid or str(uuid.uuid4()),
+            host=picture.host,
+            hypervisor_hostname=picture.hypervisor_hostname,
+            epoch=picture.generation.epoch,
+            counter=picture.generation.counter,
+            picture=wire,
+            created_at=now(),
+            updated_at=now(),
+            **{name: getattr(picture, name) for name in _COLUMNS},
+        )
+    )
+    return True
+
+
+def pictures(
+    conn: sa.Connection, since: float | None
+) -> tuple[list[tuple[ComputeNode, Service]], float]:
+    """Return the pictures with their services that changed since the mark, and the next mark.
+
+    *since* is a mark that an earlier call returned, or None for all. ``ComputeNode.instances``
+    names the servers whose claims came into the books since the mark. Marks and ages are on the
+    database's clock.
+    """
+    moment = float(conn.execute(_NOW).scalar_one())
+    if since is None:
+        rows = conn.execute(_EVERY).all()
+        mark = moment - SETTLED
+    else:
+        mark = since - OVERLAP
+        rows = conn.execute(_CHANGED, {"mark": mark}).all()
+    settled: dict[str, list[str]] = {}
+    for node, consumer in conn.execute(_SETTLED, {"mark": mark}):
+        settled.setdefault(node, []).append(consumer)
+    records = []
+    for row in rows:
+        node = _from_row(row)
+        node.instances = settled.get(node.hypervisor_hostname, [])
+        records.append((node, services.from_row(row)))
+    return records, moment
+
+
+def _from_row(row: Any) -> ComputeNode:
+    node: ComputeNode = base.decode(row.picture)
+    node.uuid = row.node_uuid
+    return node
+
+
+@dataclasses.dataclass(slots=True)
+class NodeRecord:
+    """A node with its row's id and its service, for the API."""
+
+    id: int
+    node: ComputeNode
+    service: Service
+
+
+def list_all(conn: sa.Connection) -> list[NodeRecord]:
+    """Return all nodes in the order of their ids."""
+    return [
+        NodeRecord(row.node_id, _from_row(row), services.from_row(row))
+        for row in conn.execute(_EVERY)
+    ]
+
+
+def uuids_of(conn: sa.Connection, host: str) -> dict[str, str]:
+    """Return the uuid of each node of a service host by the node's name."""
+    rows = conn.execute(sa.select(_t.c.hypervisor_hostname, _t.c.uuid).where(_t.c.host == host))
+    return {row.hypervisor_hostname: row.uuid for row in rows}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers: one row each, and the fault of those in ERROR."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from novalite import exception
+from novalite.db import schema
+from novalite.objects import base
+from novalite.objects.instance import Instance, InstanceFault
+from novalite.objects.states import PowerState, TaskState, VMState
+
+_t = schema.instances
+
+# Columns that are attributes of the object under the same name and need no conversion.
+_PLAIN = (
+    "id",
+    "uuid",
+    "project_id",
+    "user_id",
+    "display_name",
+    "display_description",
+    "hostname",
+    "host",
+    "node",
+    "availability_zone",
+    "image_ref",
+    "key_name",
+    "user_data",
+    "config_drive",
+    "reservation_id",
+    "launch_index",
+    "access_ip_v4",
+    "access_ip_v6",
+    "disk_config",
+    "root_device_name",
+    "locked",
+    "metadata",
+    "tags",
+    "security_groups",
+    "created_at",
+    "updated_at",
+    "launched_at",
+    "terminated_at",
+    "deleted_at",
+    "deleted",
+    "action_id",
+)
+
+_GET = sa.select(_t).where(_t.c.uuid == sa.bindparam("uuid_"))
+_INSERT = sa.insert(_t)
+_ADD_FAULT = sa.insert(schema.instance_faults)
+_LAST_FAULT = (
+    sa.select(schema.instance_faults)
+    .where(schema.instance_faults.c.instance_uuid == sa.bindparam("uuid_"))
+    .order_by(schema.instance_faults.c.id.desc())
+    .limit(1)
+)
+
+
+def from_row(row: Any) -> Instance:
+    """Make the object of a row of the instances table."""
+    values = {name: getattr(row, name) for name in _PLAIN}
+    return Instance(
+        flavor=base.decode(row.flavor),
+        vm_state=VMState(row.vm_state),
+        task_state=TaskState(row.task_state) if row.task_state else None,
+        power_state=PowerState(row.power_state),
+        network_info=base.decode(row.network_info),
+        **values,
+    )
+
+
+def insert(conn: sa.Connection, instance: Instance) -> int:
+    """Store a new server and return its id; ``instance.id`` is set too."""
+    values = {name: getattr(instance, name) for name in _PLAIN if name != "id"}
+    values.update(
+        flavorid=instance.flavor.flavorid,
+        flavor=base.encode(instance.flavor),
+        vcpus=instance.flavor.vcpus,
+        memory_mb=instance.flavor.memory_mb,
+        vm_state=instance.vm_state.value,
+        task_state=instance.task_state.value if instance.task_state else None,
+        power_state=int(instance.power_state),
+        network_info=base.encode(instance.network_info),
+    )
+    key = conn.execute(_INSERT, values).inserted_primary_key
+    if key is None:
+        raise exception.NovaliteException("the database returned no id for a new server")
+    instance.id = int(key[0])
+    return instance.id
+
+
+def get(conn: sa.Connection, uuid: str, *, read_deleted: bool = False) -> Instance:
+    """Return the server.
+
+    :raises exception.InstanceNotFound: unknown, or deleted and *read_deleted* not set
+    """
+    row = conn.execute(_GET, {"uuid_": uuid}).first()
+    if row is None or (row.deleted and not read_deleted):
+        raise exception.InstanceNotFound(instance_id=uuid)
+    return from_row(row)
+
+
+def add_fault(conn: sa.Connection, uuid: str, fault: InstanceFault) -> None:
+    """Record why the server is in ERROR; the latest record is the one shown."""
+    conn.execute(
+        _ADD_FAULT,
+        {
+            "instance_uuid": uuid,
+            "code": fault.code,
+            "message": fault.message,
+            "details": fault.details,
+            "host": fault.host,
+            "created_at": fault.created_at,
+        },
+    )
+
+
+def last_fault(conn: sa.Connection, uuid: str) -> InstanceFault | None:
+    """Return the latest fault of the server."""
+    row = conn.execute(_LAST_FAULT, {"uuid_": uuid}).first()
+    return None if row is None else fault_from_row(row)
+
+
+def fault_from_row(row: Any) -> InstanceFault:
+    """Make the object of a row of the instance_faults table."""
+    return InstanceFault(
+        code=row.code,
+        message=row.message,
+        details=row.details,
+        host=row.host,
+        created_at=row.created_at,
+    )

@@ -20,6 +20,8 @@ from typing import Any
 
 BACKENDS = ("auto", "eventlet", "threading")
 ENVIRONMENT = "NOVALITE_CONCURRENCY_BACKEND"
+# Read by every program when no file is named on its command line.
+DEFAULT_FILE = "/etc/novalite/novalite.conf"
 # What `auto` means. The figures behind the choice are in docs/operators.md.
 AUTO = "eventlet"
 
@@ -100,7 +102,7 @@ def _config_files(argv: list[str]) -> list[Path]:
             files.append(Path(value))
         elif option == "--config-dir":
             files.extend(sorted(Path(value).glob("*.conf")))
-    return files
+    return files or [Path(DEFAULT_FILE)]
 
 
 def backend() -> str:

@@ -6,13 +6,14 @@ have been checked.
 """
 
 import logging
-from collections.abc import Callable
+import sys
+
+from oslo_config import cfg
 
 from novalite import concurrency, exception, log, rpc, service
 from novalite import conf as conf_module
-from novalite import manager as manager_module
 from novalite.cmd import launch
-from novalite.conf import load
+from novalite.conf import load, messaging, rules
 
 LOG = logging.getLogger(__name__)
 
@@ -27,19 +28,60 @@ def run(
 ) -> int:
     """Start *program* and return its exit code."""
     conf = conf_module.CONF
+    checks: list[load.Rule] = []
+    if needs_bus:
+        checks.append(rules.check_bus)
+    if needs_database:
+        checks.append(rules.check_database)
+    register = [log.register_opts, messaging.register_opts]
+    words = sys.argv[1:] if argv is None else argv
+    loader = load.Loader(conf, program, words, register, checks)
     try:
-        cautions = load.load(conf, program, argv, [log.register_opts])
+        cautions = loader.load()
         concurrency.check(conf.concurrency_backend)
-    except (load.ConfigError, exception.ConfigurationError, concurrency.BackendError) as error:
+    except (load.ConfigError, concurrency.BackendError) as error:
         launch.die(program, str(error))
     log.setup(conf, program)
+    _warn(cautions)
+    LOG.info("%s starts on %s with %s", program, conf.host, concurrency.backend())
+    try:
+        if needs_database:
+            _check_database(conf)
+    except load.ConfigError as error:
+        LOG.error("%s", error)
+        launch.die(program, str(error))
+    bus = rpc.Bus(conf) if needs_bus else None
+    end = _End()
+    manager = build(conf, bus, end.fail)
+
+    def reread() -> None:
+        _warn(loader.reread())
+        log.setup(conf, program)
+
+    end.service = service.Service(conf, program, manager, bus, reread)
+    return end.service.run()
+
+
+def _check_database(conf: cfg.ConfigOpts) -> None:
+    # A compute never imports the database's code.
+    from novalite.cmd import storage
+
+    storage.check(conf)
+
+
+def _warn(cautions: list[str]) -> None:
     for caution in cautions:
         LOG.warning("%s", caution)
-    LOG.info("%s starts on %s with %s", program, conf.host, concurrency.backend())
-    bus = rpc.Bus(conf) if needs_bus else None
 
-    ending: list[Callable[[str], None]] = []
-    manager: manager_module.Manager = build(conf, bus, lambda reason: ending[0](reason))
-    process = service.Service(conf, program, manager, bus, lambda: load.reread(conf))
-    ending.append(process.fail)
-    return process.run()
+
+class _End:
+    """What a manager calls to end the process. The service is made after the manager."""
+
+    def __init__(self) -> None:
+        self.service: service.Service | None = None
+
+    def fail(self, reason: str) -> None:
+        """End the process with exit code 1."""
+        if self.service is None:
+            raise exception.NovaliteException(reason)
+        self.service.fail(reason)

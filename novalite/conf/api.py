@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-LISTEN_OPTS = [
+LISTEN_OPTS: list[cfg.Opt] = [
     cfg.HostAddressOpt(
         "osapi_compute_listen",
         default="127.0.0.1",
@@ -11,7 +11,7 @@ LISTEN_OPTS = [
     ),
     cfg.PortOpt("osapi_compute_listen_port", default=8774, help="Port of the Compute API."),
 ]
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "auth_strategy",
         default="keystone",

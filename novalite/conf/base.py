@@ -5,7 +5,7 @@ import socket
 
 from oslo_config import cfg
 
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "concurrency_backend",
         default="auto",

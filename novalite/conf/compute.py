@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.IntOpt(
         "reserved_host_memory_mb",
         default=512,

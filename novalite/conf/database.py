@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "connection",
         secret=True,

@@ -1,41 +1,117 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the options of a program and checks every one of them before anything else happens."""
+"""Reads the options of a program and checks every one of them before anything else happens.
 
+oslo.config checks a value when it is first read, which may be hours after the start, and its
+message does not always name file and section. Here the files are read twice: by :mod:`files`, which
+knows where each value stands, and by oslo.config, which everybody else asks. Called by ``cmd`` and
+by the WSGI application; nothing here may touch bus, database or network.
+"""
+
+import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from oslo_config import cfg
 
+from novalite import concurrency
 from novalite import conf as conf_module
-from novalite.conf import messaging
+from novalite.conf import files, rules
+from novalite.conf.files import ConfigError
+
+__all__ = ["ConfigError", "Loader"]
 
 Register = Callable[[cfg.ConfigOpts], None]
+Rule = Callable[[cfg.ConfigOpts], list[str]]
 
 
-class ConfigError(Exception):
-    """The options are not usable; the text is one line for the user and holds no secret."""
+class Loader:
+    """The options of one process: read at the start and, on SIGHUP, again.
 
-
-def load(
-    conf: cfg.ConfigOpts,
-    program: str,
-    argv: list[str] | None = None,
-    register: Sequence[Register] = (),
-) -> list[str]:
-    """Register all options, parse the command line and its files, check every value.
-
-    :param register: functions that register options of layers above (logging)
-    :returns: warnings for the log
-    :raises ConfigError: anything is wrong
+    :param register: functions that register options of layers above, for example of logging
+    :param rules: functions that look at several options together; each returns warnings or raises
+        :class:`ConfigError`
     """
-    for function in (conf_module.register_opts, messaging.register_opts, *register):
-        function(conf)
-    try:
-        conf(args=argv, project="novalite", prog=program)
-    except cfg.Error as error:
-        raise ConfigError(str(error)) from error
-    return []
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        program: str,
+        argv: list[str],
+        register: Sequence[Register] = (),
+        checks: Sequence[Rule] = (),
+    ):
+        self._conf = conf
+        self._program = program
+        self._argv = argv
+        self._register = (conf_module.register_opts, *register)
+        self._checks = (rules.check, *checks)
+
+    def load(self) -> list[str]:
+        """Parse the command line and its files and check every value.
+
+        :returns: warnings for the log
+        :raises ConfigError: one line with file, section, option, value and what is allowed
+        """
+        return self._read(self._conf)
+
+    def reread(self) -> list[str]:
+        """Take over changed files; if anything in them is wrong, keep all former values.
+
+        :returns: warnings for the log
+        :raises ConfigError: as :meth:`load`
+        """
+        warnings = self._read(cfg.ConfigOpts())
+        if not self._conf.reload_config_files():
+            raise ConfigError("the configuration files changed while they were read")
+        return warnings
+
+    def _read(self, conf: cfg.ConfigOpts) -> list[str]:
+        for function in self._register:
+            function(conf)
+        default = concurrency.DEFAULT_FILE
+        default_files = [default] if os.path.exists(default) else []
+        paths = files.named(self._argv) or default_files
+        warnings, references = files.check(paths, conf)
+        try:
+            conf(
+                args=self._argv,
+                project="novalite",
+                prog=self._program,
+                default_config_files=default_files,
+                default_config_dirs=[],
+            )
+        except cfg.Error as error:
+            raise ConfigError(str(error)) from error
+        except OSError as error:
+            raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from error
+        _read_all(conf, references)
+        for rule in self._checks:
+            warnings.extend(rule(conf))
+        return warnings
 
 
-def reread(conf: cfg.ConfigOpts) -> None:
-    """Read the files again (SIGHUP)."""
-    conf.reload_config_files()
+def _read_all(conf: cfg.ConfigOpts, references: dict[cfg.Opt, str]) -> None:
+    """Read every option once: what stands in the environment, on the command line or refers to
+    another option has not been looked at yet."""
+    for section, opt in files.registered(conf):
+        group = None if section == "DEFAULT" else section
+        try:
+            good = files.is_finite(_value(conf, group, opt.dest))
+        except (cfg.Error, ValueError):
+            good = False
+        if not good:
+            source = references.get(opt) or _source(section, opt)
+            raise ConfigError(f"{source}: not valid; allowed: {files.allowed(opt)}")
+
+
+def _value(conf: cfg.ConfigOpts, group: str | None, name: str) -> Any:
+    return conf[name] if group is None else conf[group][name]
+
+
+def _source(section: str, opt: cfg.Opt) -> str:
+    """Name the place of a wrong value that stands in no file."""
+    variable = f"OS_{section.upper()}__{opt.dest.upper()}"
+    if variable not in os.environ:
+        return f"command line: [{section}] {opt.name}"
+    shown = "***" if opt.secret else os.environ[variable]
+    return f"environment variable {variable}: [{section}] {opt.name} = {shown}"

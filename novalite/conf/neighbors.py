@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.HostAddressOpt("listen", default="127.0.0.1", help="Address to listen on."),
     cfg.PortOpt("identity_port", default=5000, help="Port of identity v3."),
     cfg.PortOpt("image_port", default=9292, help="Port of image v2."),

@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.IntOpt(
         "max_attempts",
         default=3,
@@ -26,7 +26,7 @@ OPTS = [
         help="Seconds between two readings of all hosts.",
     ),
 ]
-FILTER_OPTS = [
+FILTER_OPTS: list[cfg.Opt] = [
     cfg.ListOpt(
         "enabled_filters",
         default=[

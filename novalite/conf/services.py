@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-GLANCE_OPTS = [
+GLANCE_OPTS: list[cfg.Opt] = [
     cfg.StrOpt("endpoint_override", help="URL of image v2; unset: from the catalogue."),
     cfg.FloatOpt("timeout", default=20.0, min=0.1, help="Seconds a request may take."),
     cfg.FloatOpt(
@@ -13,7 +13,7 @@ GLANCE_OPTS = [
         help="Seconds for which the API remembers an active image that was looked up.",
     ),
 ]
-NEUTRON_OPTS = [
+NEUTRON_OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "endpoint_override",
         deprecated_name="url",
@@ -21,7 +21,7 @@ NEUTRON_OPTS = [
     ),
     cfg.FloatOpt("timeout", default=20.0, min=0.1, help="Seconds a request may take."),
 ]
-SERVICE_USER_OPTS = [
+SERVICE_USER_OPTS: list[cfg.Opt] = [
     cfg.StrOpt("auth_url", help="URL of identity v3 for novalite's own account."),
     cfg.StrOpt("username", default="nova", help="Name of novalite's own account."),
     cfg.StrOpt("password", secret=True, help="Its password."),

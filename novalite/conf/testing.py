@@ -3,7 +3,7 @@
 
 from oslo_config import cfg
 
-OPTS = [
+OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "crash_point",
         help="Named point at which the process kills itself (SIGKILL), for tests of recovery. "

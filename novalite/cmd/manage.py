@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``novalite-manage``: the administrator's commands that need no API.
+
+It works on the database and on nothing else, starts no thread and needs no bus, so it can be used
+before any service runs.
+"""
+
+import argparse
+import datetime
+import json
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from oslo_config import cfg
+
+from novalite import conf as conf_module
+from novalite import exception
+from novalite.cmd import launch, storage
+from novalite.conf import load, rules
+from novalite.db import engine, migrate, services
+from novalite.objects.service import Service
+
+PROGRAM = "novalite-manage"
+COLUMNS = ("Binary", "Host", "Zone", "Status", "State", "Updated_At")
+
+Command = Callable[[cfg.ConfigOpts, engine.Database, argparse.Namespace], None]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run one command and exit: 0 done, 1 it could not be done, 2 wrong usage."""
+    words = _parser().parse_args(sys.argv[1:] if argv is None else argv)
+    conf = conf_module.CONF
+    files: list[str] = words.files_before + words.files
+    logging.basicConfig(level=logging.ERROR, format="%(message)s")
+    try:
+        for caution in load.Loader(conf, PROGRAM, files, (), [rules.check_database]).load():
+            print(f"{PROGRAM}: warning: {caution}", file=sys.stderr)
+        command: Command = words.command
+        command(conf, storage.connect(conf), words)
+    except load.ConfigError as error:
+        launch.die(PROGRAM, str(error))
+    except exception.NovaliteException as error:
+        launch.die(PROGRAM, error.message())
+
+
+def _parser() -> argparse.ArgumentParser:
+    # Accepted before and after the command, since both orders are natural.
+    files = _files("files")
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Administration of novalite's database.",
+        parents=[_files("files_before")],
+    )
+    nouns = parser.add_subparsers(metavar="NOUN", required=True)
+    verbs = nouns.add_parser("db", help="the tables").add_subparsers(metavar="VERB", required=True)
+    _add(verbs, files, "sync", db_sync, "make the tables, or bring them to the present form")
+    _add(verbs, files, "version", db_version, "print the revision of the tables")
+    verbs = nouns.add_parser("service", help="the services").add_subparsers(
+        metavar="VERB", required=True
+    )
+    listing = _add(verbs, files, "list", service_list, "print all services with their state")
+    listing.add_argument("-f", "--format", choices=("table", "json"), default="table")
+    return parser
+
+
+def _files(dest: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False)
+    for option, name in (("--config-file", "PATH"), ("--config-dir", "DIR")):
+        parser.add_argument(
+            option,
+            metavar=name,
+            dest=dest,
+            default=[],
+            action=_Word,
+            help="may be given again; default /etc/novalite/novalite.conf if it exists",
+        )
+    return parser
+
+
+class _Word(argparse.Action):
+    """Keeps an option as the word that oslo.config will read."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        word = f"{self.option_strings[0]}={values}"
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest), word])
+
+
+def _add(
+    verbs: Any, files: argparse.ArgumentParser, name: str, command: Command, text: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name, help=text, description=text[0].upper() + text[1:] + ".", parents=[files]
+    )
+    parser.set_defaults(command=command)
+    return parser
+
+
+def db_sync(_conf: cfg.ConfigOpts, database: engine.Database, _words: argparse.Namespace) -> None:
+    """Make the tables, or bring them to the present form."""
+    before, after = migrate.sync(database)
+    if before == after:
+        print(f"The database is at revision {after} already.")
+    else:
+        print(f"The database is now at revision {after}; it was at {before or 'none'}.")
+
+
+def db_version(
+    _conf: cfg.ConfigOpts, database: engine.Database, _words: argparse.Namespace
+) -> None:
+    """Print the revision of the tables, and on the same line what this program needs."""
+    found = migrate.version(database)
+    print(f"{found or 'none'} (this program needs {migrate.HEAD})")
+
+
+def service_list(
+    conf: cfg.ConfigOpts, database: engine.Database, words: argparse.Namespace
+) -> None:
+    """Print all services, one a line or as JSON."""
+    migrate.check(database)
+    found = database.read(services.list_all)
+    rows = [_row(conf, service) for service in found]
+    if words.format == "json":
+        print(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=2))
+    else:
+        _print_table(rows)
+
+
+def _row(conf: cfg.ConfigOpts, service: Service) -> tuple[str, ...]:
+    compute = service.binary == "nova-compute"
+    zone = conf.default_availability_zone if compute else conf.internal_service_availability_zone
+    return (
+        service.binary,
+        service.host,
+        str(zone),
+        "disabled" if service.disabled else "enabled",
+        "up" if service.is_up(float(conf.service_down_time)) else "down",
+        _written(service.last_seen_up),
+    )
+
+
+def _written(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+def _print_table(rows: list[tuple[str, ...]]) -> None:
+    widths = [max(len(row[index]) for row in [COLUMNS, *rows]) for index in range(len(COLUMNS))]
+    for row in [COLUMNS, *rows]:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens the database for a program and tells in one line why it cannot be used."""
+
+import logging
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from novalite import exception
+from novalite.conf.files import ConfigError, place
+from novalite.db import engine, migrate
+
+LOG = logging.getLogger(__name__)
+
+_EXTRAS = {"postgresql": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
+
+
+def connect(conf: cfg.ConfigOpts) -> engine.Database:
+    """Return the database; nothing is sent to it yet.
+
+    :raises ConfigError: the URL is not usable or the driver for it is not installed
+    """
+    where = place(conf, "connection", "database")
+    try:
+        return engine.Database(conf)
+    except exception.ConfigurationError as error:
+        raise ConfigError(f"{where}: {error.message()}") from None
+    except sa.exc.NoSuchModuleError:
+        kind = engine.url(conf).drivername
+        raise ConfigError(
+            f"{where}: {kind}:// is not supported; allowed: sqlite, postgresql+psycopg, "
+            "mysql+pymysql"
+        ) from None
+    except ImportError as error:
+        kind = engine.url(conf).get_backend_name()
+        hint = f"; install novalite[{_EXTRAS[kind]}]" if kind in _EXTRAS else ""
+        raise ConfigError(f"{where}: {error.name} is not installed{hint}") from None
+    except OSError as error:
+        raise ConfigError(f"{where}: {error.filename}: {error.strerror}") from None
+
+
+def check(conf: cfg.ConfigOpts) -> None:
+    """Refuse a database whose tables are not those of this program.
+
+    One that cannot be reached is left for later: services may start before their database.
+
+    :raises ConfigError: the URL or the tables are not usable
+    """
+    database = connect(conf)
+    try:
+        migrate.check(database)
+    except exception.DatabaseUnavailable:
+        LOG.warning("The database cannot be reached yet; it is tried again with each request")
+    except exception.ConfigurationError as error:
+        raise ConfigError(error.message()) from None
+    finally:
+        database.engine.dispose()

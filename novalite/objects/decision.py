@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scheduler decided and why: every host accounted for once, with counts, numbers, words.
+
+The pipeline makes a :class:`Decision`, the conductor stores it with the action, API and command
+line show it. Pure data: no clock, no option, no table.
+
+The rows in it are named tuples because they travel and are stored as plain arrays, which is what
+keeps a decision within its bounds. Fields of a row may only be appended, with a default.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from novalite.objects import base, capacity
+from novalite.objects.capacity import Need, Resource, Room, Rooms
+from novalite.objects.compute_node import ComputeNode
+
+# Most bytes of a decision as JSON, with and without a host.
+SUCCESS_BYTES = 2048
+FAILURE_BYTES = 8192
+NEAREST = 10
+TOP = 5
+# Most different codes kept for one filter, and most characters of a detail: both may come from
+# filters that are not ours.
+_CODES = 6
+_DETAIL = 80
+
+# What each code of our own filters says; the codes are part of the API.
+WORDS = {
+    "host_disabled": "the host is disabled",
+    "host_down": "the host has not been heard from in a while",
+    "already_tried": "this server has failed on the host before",
+    "wrong_zone": "the host is in another availability zone",
+    "not_enough_memory": "not enough memory",
+    "not_enough_disk": "not enough disk",
+    "not_enough_vcpu": "not enough vcpus",
+    "larger_than_host_memory": "the server wants more memory than the whole host has",
+    "larger_than_host_disk": "the server wants more disk than the whole host has",
+    "larger_than_host_vcpu": "the server wants more vcpus than the whole host has",
+    "image_not_supported": "the host cannot run such an image",
+    "not_forced_host": "another host was named in the request",
+    "other": "another reason",
+}
+
+
+class Reason(NamedTuple):
+    """Why a host was not taken, or with which room it was: a code and the numbers behind it.
+
+    Memory in MB, disk in GB, vcpus in threads. ``have`` is what would have been enough at most,
+    ``used`` includes ``reserved``.
+    """
+
+    code: str
+    need: float | None = None
+    have: float | None = None
+    limit: float | None = None
+    total: float | None = None
+    ratio: float | None = None
+    used: float | None = None
+    reserved: float | None = None
+    detail: str | None = None
+
+    def distance(self) -> float | None:
+        """Return how far from enough the host is, as a share of the need; None without numbers."""
+        if self.need is None or self.have is None:
+            return None
+        return (self.need - self.have) / (self.need or 1.0)
+
+    def text(self) -> str:
+        """Return the reason in words, with its arithmetic."""
+        words = WORDS.get(self.code, self.code.replace("_", " "))
+        if self.need is not None:
+            words = f"{words}: {self._arithmetic()}"
+        return f"{words} ({self.detail})" if self.detail else words
+
+    def _arithmetic(self) -> str:
+        unit = capacity.UNITS.get(_resource(self.code), "") if _is_resource(self.code) else ""
+        text = f"{_number(self.need)} {unit} requested, {_number(self.have)} {unit} usable"
+        if self.limit is None or self.total is None or self.used is None:
+            return text
+        limit = (
+            f"limit {_number(self.limit)} {unit} ({_number(self.total)} x {_number(self.ratio)})"
+        )
+        used = f"used {_number(self.used)} {unit}"
+        if self.reserved:
+            used += f" ({_number(self.reserved)} of it reserved)"
+        text = f"{text}: {limit} - {used} = {_number(self.limit - self.used)} {unit}"
+        if self.code.startswith("larger_than_host"):
+            return f"{text}, but one server may take {_number(self.total)} {unit} at most"
+        return text + self._overcommitted(unit)
+
+    def _overcommitted(self, unit: str) -> str:
+        """Say that a negative free value is no error, where there is one."""
+        free = (self.total or 0.0) - (self.used or 0.0)
+        if free >= 0:
+            return ""
+        return (
+            f"; free is {_number(free)} {unit}, which is no error: more is promised than there is, "
+            "as the ratio allows"
+        )
+
+
+def _is_resource(code: str) -> bool:
+    return code.rpartition("_")[2] in UNITS_BY_WORD
+
+
+def _resource(code: str) -> Resource:
+    return UNITS_BY_WORD[code.rpartition("_")[2]]
+
+
+UNITS_BY_WORD = {resource.value: resource for resource in Resource}
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+# The codes of each resource: too little is left, or the whole host is too small.
+TOO_LITTLE = {
+    resource: (f"not_enough_{resource.value}", f"larger_than_host_{resource.value}")
+    for resource in Resource
+}
+# The numbers of a reason after its need: have, limit, total, ratio, used, reserved, detail.
+Sums = tuple[float, float | None, float, float, float, float, None]
+_new = tuple.__new__
+
+
+def sums(node: ComputeNode, rooms: Rooms) -> tuple[Sums, Sums, Sums]:
+    """Return the numbers behind memory, disk and vcpu of a host, ready for reasons."""
+    memory, disk, vcpu = rooms
+    return (
+        _sums(memory, node.ram_allocation_ratio, node.reserved_host_memory_mb),
+        _sums(disk, node.disk_allocation_ratio, capacity.whole_gb(node.reserved_host_disk_mb)),
+        _sums(vcpu, node.cpu_allocation_ratio, node.reserved_host_cpus),
+    )
+
+
+def _sums(room: Room, ratio: float, reserved: float) -> Sums:
+    return (room.largest, room.limit, room.total, ratio, room.used, reserved, None)
+
+
+def shortage(codes: tuple[str, str], wanted: float, numbers: Sums) -> Reason:
+    """Return the reason why *wanted* does not fit.
+
+    It is made for every host that is refused, so it takes its *codes* (an entry of TOO_LITTLE)
+    and *numbers* ready-made and builds the tuple directly.
+    """
+    return _new(Reason, (codes[wanted > numbers[2]], wanted, *numbers))
+
+
+def room_reasons(node: ComputeNode, rooms: Rooms, wanted: Need) -> list[Reason]:
+    """Return the arithmetic with which *wanted* does or does not fit, code ``enough_...`` if it
+    does; a resource without limit is left out."""
+    reasons = []
+    for room, amount, numbers in zip(rooms, wanted, sums(node, rooms), strict=True):
+        if room.limit is None:
+            continue
+        reason = shortage(TOO_LITTLE[room.resource], amount, numbers)
+        if room.fits(amount):
+            reason = reason._replace(code=f"enough_{room.resource.value}")
+        reasons.append(reason)
+    return reasons
+
+
+class FilterCount(NamedTuple):
+    """How many hosts came to a filter and how many left it; ``codes`` counts why the others did
+    not."""
+
+    filter: str
+    start: int
+    end: int
+    codes: dict[str, int]
+
+
+class Miss(NamedTuple):
+    """One host that was not taken, with every filter that refuses it; the first one removed it."""
+
+    host: str
+    node: str
+    reasons: list[tuple[str, Reason]]
+
+
+class Weighed(NamedTuple):
+    """One host that was weighed; ``raw`` and ``normalised`` are in the order of the weighers."""
+
+    host: str
+    node: str
+    total: float
+    raw: list[float]
+    normalised: list[float]
+
+
+@base.register
+@dataclass(slots=True)
+class Decision:
+    """One instance's way through filters and weighers.
+
+    ``hosts`` counts all hosts; each is in exactly one filter's count or in ``survivors``.
+    ``weighers`` are (name, multiplier). ``room`` is the arithmetic of the chosen host.
+    ``picture_age`` is how many seconds ago the hosts' pictures were known to be the newest, and
+    ``took`` the seconds that the decision took.
+    """
+
+    VERSION: ClassVar[str] = "1.0"
+
+    hosts: int = 0
+    survivors: int = 0
+    need: Need = Need(0, 0, 0)
+    host: str | None = None
+    node: str | None = None
+    forced: bool = False
+    filters: list[FilterCount] = field(default_factory=list)
+    misses: list[Miss] = field(default_factory=list)
+    weighers: list[tuple[str, float]] = field(default_factory=list)
+    weights: list[Weighed] = field(default_factory=list)
+    room: list[Reason] = field(default_factory=list)
+    picture_age: float = 0.0
+    took: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Give rows that came as arrays their names back; fields unknown here are dropped."""
+        self.need = _row(Need, self.need)
+        self.filters = [_row(FilterCount, row) for row in self.filters]
+        self.misses = [_miss(row) for row in self.misses]
+        self.weighers = [(row[0], row[1]) for row in self.weighers]
+        self.weights = [_row(Weighed, row) for row in self.weights]
+        self.room = [_row(Reason, row) for row in self.room]
+
+    def bound(self) -> "Decision":
+        """Shorten the lists from their ends until the decision keeps its size; return itself."""
+        most = FAILURE_BYTES if self.host is None else SUCCESS_BYTES
+        self.filters = [count._replace(codes=_few(count.codes)) for count in self.filters]
+        excess = self.size() - most
+        if excess <= 0:
+            return self
+        # What is least needed goes first; the counts stay, since they account for every host.
+        order: tuple[tuple[list[Any], int], ...] = (
+            (self.misses, 1),
+            (self.weights, 2),
+            (self.misses, 0),
+            (self.weights, 0),
+            (self.room, 0),
+        )
+        for rows, least in order:
+            excess = _shorten(rows, least, excess)
+        if excess > 0:
+            self.filters = [count._replace(codes={}) for count in self.filters]
+        return self
+
+    def size(self) -> int:
+        """Return the bytes of the decision as compact JSON."""
+        return _size(base.encode(self))
+
+    def only(self, filter_name: str) -> bool:
+        """Tell whether this one filter removed all hosts, and there were any."""
+        return self.hosts > 0 and any(
+            count.filter == filter_name and count.start - count.end == self.hosts
+            for count in self.filters
+        )
+
+    def summary(self) -> str:
+        """Return the counts in one line that a tenant may read: ``3 hosts: RamFilter 2, ...``."""
+        hosts = "1 host" if self.hosts == 1 else f"{self.hosts} hosts"
+        parts = [
+            f"{count.filter} {count.start - count.end}"
+            for count in self.filters
+            if count.start > count.end
+        ]
+        if self.survivors:
+            parts.append(f"left {self.survivors}")
+        return f"{hosts}: {', '.join(parts)}" if parts else hosts
+
+    def reason_text(self) -> str:
+        """Return NoValidHost's reason: Nova's words, then the counts; nothing names a host."""
+        return f"There are not enough hosts available. {self.summary()}."
+
+    def text(self) -> str:
+        """Return the whole decision in plain words with the arithmetic, for administrators."""
+        wanted = (
+            f"{self.need.memory_mb} MB memory, {self.need.disk_gb} GB disk, {self.need.vcpus} vcpus"
+        )
+        lines = [f"Wanted: {wanted}. {self.summary()}."]
+        if self.forced:
+            lines.append("The host was named in the request: filters were skipped, no limits set.")
+        lines.extend(self._filter_lines())
+        for miss in self.misses:
+            lines.append(f"Not {_where(miss.host, miss.node)}:")
+            lines.extend(f"  {name}: {reason.text()}" for name, reason in miss.reasons)
+        lines.extend(self._weight_lines())
+        if self.host is not None:
+            lines.append(f"Chosen: {_where(self.host, self.node)}.")
+            lines.extend(f"  {reason.text()}" for reason in self.room)
+        lines.append(
+            f"Pictures of the hosts were {self.picture_age:.2f} s old; "
+            f"deciding took {self.took * 1000:.1f} ms."
+        )
+        return "\n".join(lines)
+
+    def _filter_lines(self) -> Iterable[str]:
+        for count in self.filters:
+            codes = ", ".join(f"{WORDS.get(code, code)}: {n}" for code, n in count.codes.items())
+            yield f"{count.filter}: {count.start} -> {count.end}" + (f" ({codes})" if codes else "")
+
+    def _weight_lines(self) -> Iterable[str]:
+        for row in self.weights:
+            parts = ", ".join(
+                f"{name} {_number(raw)} -> {normalised:.3f} x {_number(multiplier)}"
+                for (name, multiplier), raw, normalised in zip(
+                    self.weighers, row.raw, row.normalised, strict=True
+                )
+            )
+            yield f"Weight {row.total:.4f} {_where(row.host, row.node)}: {parts}"
+
+    def tenant_view(self) -> dict[str, Any]:
+        """Return what a tenant may see: codes and counts, no host and no size of one."""
+        return {
+            "hosts": self.hosts,
+            "survivors": self.survivors,
+            "filters": [count._asdict() for count in self.filters],
+        }
+
+    def admin_view(self) -> dict[str, Any]:
+        """Return everything under names, as JSON primitives."""
+        return self.tenant_view() | {
+            "need": self.need._asdict(),
+            "host": self.host,
+            "node": self.node,
+            "forced": self.forced,
+            "misses": [_miss_view(miss) for miss in self.misses],
+            "weights": [self._weighed_view(row) for row in self.weights],
+            "room": [_reason_view(reason) for reason in self.room],
+            "picture_age": self.picture_age,
+            "took": self.took,
+        }
+
+    def _weighed_view(self, row: Weighed) -> dict[str, Any]:
+        columns = zip(self.weighers, row.raw, row.normalised, strict=True)
+        return {
+            "host": row.host,
+            "node": row.node,
+            "total": row.total,
+            "weighers": [
+                {
+                    "weigher": name,
+                    "multiplier": multiplier,
+                    "raw": raw,
+                    "normalised": normalised,
+                    "weighted": round(multiplier * normalised, 6),
+                }
+                for (name, multiplier), raw, normalised in columns
+            ],
+        }
+
+
+def _row(kind: Any, row: Any) -> Any:
+    return row if isinstance(row, kind) else kind(*row[: len(kind._fields)])
+
+
+def _miss(row: Any) -> Miss:
+    if isinstance(row, Miss):
+        return row
+    host, node, reasons = row[:3]
+    return Miss(host, node, [(name, _row(Reason, reason)) for name, reason in reasons])
+
+
+def _miss_view(miss: Miss) -> dict[str, Any]:
+    reasons = [{"filter": name} | _reason_view(reason) for name, reason in miss.reasons]
+    return {"host": miss.host, "node": miss.node, "reasons": reasons}
+
+
+def _reason_view(reason: Reason) -> dict[str, Any]:
+    known = {name: value for name, value in reason._asdict().items() if value is not None}
+    return known | {"text": reason.text()}
+
+
+def _where(host: str, node: str | None) -> str:
+    return host if node in (None, host) else f"{host} (node {node})"
+
+
+def _size(wire: Any) -> int:
+    return len(json.dumps(wire, separators=(",", ":")))
+
+
+def _few(codes: dict[str, int]) -> dict[str, int]:
+    """Return the most frequent codes with short names; the rest is summed up as ``other``."""
+    if len(codes) <= _CODES and all(len(code) <= _DETAIL for code in codes):
+        return codes
+    ordered = sorted(codes.items(), key=lambda item: -item[1])
+    few = {code[:_DETAIL]: count for code, count in ordered[:_CODES]}
+    rest = sum(codes.values()) - sum(few.values())
+    return few | ({"other": few.get("other", 0) + rest} if rest else {})
+
+
+def _shorten(rows: list[Any], least: int, excess: int) -> int:
+    """Drop rows from the end until *excess* bytes are saved; return what is still too much."""
+    while excess > 0 and len(rows) > least:
+        excess -= _size(base.encode(rows.pop())) + 1
+    return excess

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CoreFilter: vcpus, with overcommit by ``cpu_allocation_ratio``. Pure."""
+
+from novalite.objects import decision
+from novalite.objects.capacity import Resource
+from novalite.objects.decision import Reason
+from novalite.scheduler.demand import Demand
+from novalite.scheduler.filters import base
+from novalite.scheduler.host_state import HostState
+
+_CODES = decision.TOO_LITTLE[Resource.VCPU]
+
+
+class CoreFilter(base.Filter):
+    """Passes hosts with enough usable vcpus, and hosts that tell no number of threads."""
+
+    resource = Resource.VCPU
+
+    def examine(self, host: HostState, demand: Demand) -> Reason | None:
+        """Return None, ``not_enough_vcpu`` or ``larger_than_host_vcpu``."""
+        if host.largest_vcpus >= demand.vcpus:
+            return None
+        return decision.shortage(_CODES, demand.vcpus, host.vcpu_sums)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One host as filters and weighers see it: its last picture, plus what was selected since.
+
+The host manager makes these and tells them of new pictures; the pipeline lets them consume what
+it selects. Pure: whether the service is up was found out by the host manager's clock and is a
+plain attribute here.
+"""
+
+from novalite.objects import capacity, decision
+from novalite.objects.capacity import Need, Rooms
+from novalite.objects.compute_node import ComputeNode
+from novalite.scheduler import demand
+from novalite.scheduler.demand import Platform
+
+
+class HostState:
+    """The state of one node of one compute service.
+
+    ``free_*`` are what weighers look at: not promised to anybody, no ratio applied except for
+    vcpus, negative under overcommit. ``largest_*`` are the largest single needs that fit and are
+    what the resource filters compare with and ``*_sums`` the numbers they explain with; both come
+    from :mod:`novalite.objects.capacity`.
+    ``platforms`` are all wishes of images that the host can meet.
+    Selections that are not in the picture yet are counted in all of them.
+    """
+
+    __slots__ = (
+        "_selected",
+        "disabled",
+        "disabled_reason",
+        "disk_sums",
+        "forced_down",
+        "free_disk_mb",
+        "free_ram_mb",
+        "free_vcpus",
+        "host",
+        "largest_disk_gb",
+        "largest_memory_mb",
+        "largest_vcpus",
+        "memory_sums",
+        "node",
+        "num_instances",
+        "picture",
+        "platforms",
+        "rooms",
+        "up",
+        "vcpu_sums",
+        "zone",
+    )
+
+    rooms: Rooms
+    picture: ComputeNode
+    platforms: frozenset[Platform]
+
+    def __init__(self, picture: ComputeNode, *, zone: str = "nova"):
+        self.host = picture.host
+        self.node = picture.hypervisor_hostname
+        self.zone = zone
+        self.up = False
+        self.forced_down = False
+        self.disabled = False
+        self.disabled_reason: str | None = None
+        self._selected: dict[str, Need] = {}
+        self.update(picture)
+
+    def __repr__(self) -> str:
+        return f"({self.host}, {self.node}) ram: {self.free_ram_mb}MB disk: {self.free_disk_mb}MB"
+
+    def update(self, picture: ComputeNode) -> None:
+        """Take over a newer picture; what was selected since stays counted."""
+        self.picture = picture
+        self.platforms = demand.wishes_met(
+            tuple(tuple(supported) for supported in picture.supported_instances)
+        )
+        self._count()
+
+    def consume(self, instance_uuid: str, need: Need) -> None:
+        """Count a selected server until its claim is in the picture; once however often told."""
+        self._selected[instance_uuid] = need
+        self._count()
+
+    def release(self, instance_uuid: str) -> None:
+        """Count a selected server no longer; harmless if it is not counted."""
+        if self._selected.pop(instance_uuid, None) is not None:
+            self._count()
+
+    def _count(self) -> None:
+        picture, selected = self.picture, self._selected.values()
+        memory_mb = disk_gb = vcpus = 0
+        for need in selected:
+            memory_mb += need.memory_mb
+            disk_gb += need.disk_gb
+            vcpus += need.vcpus
+        memory = capacity.memory_room(picture, memory_mb)
+        disk = capacity.disk_room(picture, disk_gb)
+        vcpu = capacity.vcpu_room(picture, vcpus)
+        self.rooms = Rooms(memory, disk, vcpu)
+        self.memory_sums, self.disk_sums, self.vcpu_sums = decision.sums(picture, self.rooms)
+        self.largest_memory_mb = memory.largest
+        self.largest_disk_gb = disk.largest
+        self.largest_vcpus = vcpu.largest
+        self.free_ram_mb = memory.total - memory.used
+        self.free_disk_mb = (disk.total - disk.used) * 1024
+        self.free_vcpus = picture.vcpus * picture.cpu_allocation_ratio - vcpu.used
+        self.num_instances = picture.running_vms + len(selected)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From hosts and a request to selections and decisions: filter, weigh, choose, consume.
+
+The scheduler's manager calls it with the hosts as they are; tests and explanations may call it
+with any hosts. Pure: no clock, database, bus or options; the only state it changes is what the
+chosen hosts consume.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from novalite.objects import capacity
+from novalite.objects.capacity import Rooms
+from novalite.objects.decision import TOP, Decision
+from novalite.objects.request_spec import Limits, RequestSpec, Selection
+from novalite.scheduler import demand as demands
+from novalite.scheduler.demand import Demand
+from novalite.scheduler.filters.base import Filter
+from novalite.scheduler.filters.forced_host import ForcedHost
+from novalite.scheduler.host_state import HostState
+from novalite.scheduler.shortlist import Shortlist
+from novalite.scheduler.weights.base import Weigher
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one request.
+
+    ``found`` tells whether there is a host for each server. Then the lists have one entry a
+    server, and ``hosts`` are the chosen ones, which have consumed it. Else nothing is consumed
+    and ``decisions`` holds the one that found no host.
+    """
+
+    found: bool = True
+    selections: list[list[Selection]] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    hosts: list[HostState] = field(default_factory=list)
+
+
+class Pipeline:
+    """Filters and weighers with the few numbers that steer the choice.
+
+    :param host_subset_size: the host is drawn at random from so many best ones
+    :param shuffle: draw among the hosts that share the best weight
+    :param max_attempts: length of a selection with its alternates
+    """
+
+    def __init__(
+        self,
+        filters: Sequence[Filter],
+        weighers: Sequence[Weigher],
+        *,
+        host_subset_size: int = 1,
+        shuffle: bool = False,
+        max_attempts: int = 3,
+        rng: random.Random | None = None,
+    ):
+        self._filters = list(filters)
+        self._weighers = list(weighers)
+        self._subset = host_subset_size
+        self._shuffle = shuffle
+        self._attempts = max_attempts
+        self._rng = rng or random.Random()
+        self._reads = sorted({name for checked in filters for name in checked.reads})
+        self._limited = {checked.resource for checked in filters if checked.resource is not None}
+
+    def schedule(
+        self, hosts: Sequence[HostState], specs: Sequence[RequestSpec], picture_age: float = 0.0
+    ) -> Outcome:
+        """Select a host for each server of one request, or for none.
+
+        A chosen host consumes its server at once, so that the next one is decided with it.
+
+        :param picture_age: seconds since the hosts' pictures were known to be the newest
+        """
+        run = _Run(self, hosts, picture_age)
+        outcome = run.outcome
+        for spec in specs:
+            if not run.select(spec):
+                run.undo()
+                break
+        return outcome
+
+    def shortlist(self, hosts: Sequence[HostState], spec: RequestSpec, demand: Demand) -> Shortlist:
+        """Return the hosts under the request's demand; a forced host skips the filters."""
+        filters: Sequence[Filter] = self._filters
+        if _forced(spec):
+            filters = [ForcedHost(spec.force_host, spec.force_node)]
+        return Shortlist(hosts, demand, filters, self._weighers)
+
+    def demand(self, spec: RequestSpec) -> Demand:
+        """Return what the enabled filters may know of the request."""
+        return demands.of(spec, self._reads)
+
+    def order(self, shortlist: Shortlist, hosts: Sequence[HostState]) -> list[int]:
+        """Return the chosen host, its alternates and what else belongs to the best five.
+
+        Alternates are on other service hosts, for a build that fails excludes its whole host.
+        """
+        wanted = max(TOP, self._attempts, self._subset)
+        order = shortlist.best(wanted, shuffle=self._shuffle, rng=self._rng)
+        if not order:
+            return order
+        if self._subset > 1:
+            chosen = self._rng.choice(order[: self._subset])
+            order.remove(chosen)
+            order.insert(0, chosen)
+        if len({hosts[index].host for index in order}) < min(self._attempts, len(order)):
+            everyone = shortlist.best(len(hosts), rng=self._rng)
+            known = set(order)
+            order.extend(index for index in everyone if index not in known)
+        return order
+
+    def alternates(self, order: Sequence[int], hosts: Sequence[HostState]) -> list[HostState]:
+        """Return the chosen host and up to max_attempts - 1 further ones."""
+        picked: dict[str, HostState] = {}
+        for index in order:
+            if len(picked) == self._attempts:
+                break
+            picked.setdefault(hosts[index].host, hosts[index])
+        return list(picked.values())
+
+    def rooms(self, host: HostState) -> Rooms:
+        """Return memory, disk and vcpu of the host under the limits that will go with it."""
+        return Rooms(
+            *(
+                room if room.resource in self._limited else room._replace(limit=None)
+                for room in host.rooms
+            )
+        )
+
+    def selection(self, host: HostState, forced: bool, age: float) -> Selection:
+        """Return the host with the limits of the resources whose filters are enabled."""
+        if forced:
+            limits = Limits(generation=host.picture.generation, age=age)
+        else:
+            limits = capacity.limits(host.picture, self._limited, age)
+        return Selection(host.host, host.node, limits, host.zone)
+
+
+class _Run:
+    """One request on its way; equal demands share a shortlist."""
+
+    def __init__(self, pipeline: Pipeline, hosts: Sequence[HostState], picture_age: float):
+        self._pipeline = pipeline
+        self._hosts = hosts
+        self._age = round(picture_age, 3)
+        self._shortlists: dict[tuple[Demand, str | None, str | None], Shortlist] = {}
+        self._consumed: list[tuple[HostState, str]] = []
+        self.outcome = Outcome()
+
+    def select(self, spec: RequestSpec) -> bool:
+        """Add the selection for one server; False if there is no host for it."""
+        pipeline, hosts, forced = self._pipeline, self._hosts, _forced(spec)
+        demand = pipeline.demand(spec)
+        key = (demand, spec.force_host, spec.force_node)
+        shortlist = self._shortlists.get(key)
+        if shortlist is None:
+            shortlist = pipeline.shortlist(hosts, spec, demand)
+            self._shortlists[key] = shortlist
+        order = pipeline.order(shortlist, hosts)
+        rooms = pipeline.rooms(hosts[order[0]]) if order and not forced else None
+        decision = shortlist.decision(order, rooms)
+        decision.forced, decision.picture_age = forced, self._age
+        decision.bound()
+        if not order:
+            self.outcome.decisions = [decision]
+            return False
+        # A forced host has one attempt and no alternates.
+        picked = [hosts[order[0]]] if forced else pipeline.alternates(order, hosts)
+        self.outcome.selections.append(
+            [pipeline.selection(host, forced, self._age) for host in picked]
+        )
+        self.outcome.decisions.append(decision)
+        self._consume(order[0], spec, demand)
+        return True
+
+    def _consume(self, index: int, spec: RequestSpec, demand: Demand) -> None:
+        host = self._hosts[index]
+        host.consume(spec.instance_uuid, demand.need)
+        self.outcome.hosts.append(host)
+        self._consumed.append((host, spec.instance_uuid))
+        for shortlist in self._shortlists.values():
+            shortlist.update(index)
+
+    def undo(self) -> None:
+        """Give back what the request consumed, since it gets nothing."""
+        for host, instance_uuid in self._consumed:
+            host.release(instance_uuid)
+        self.outcome.found = False
+        self.outcome.selections, self.outcome.hosts = [], []
+
+
+def _forced(spec: RequestSpec) -> bool:
+    return spec.force_host is not None or spec.force_node is not None

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a weigher is, and Nova's normalisation. Pure."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from novalite.scheduler.demand import Demand
+from novalite.scheduler.host_state import HostState
+
+
+class Weigher:
+    """Base of all weighers: more is better when the multiplier is positive.
+
+    ``minval`` and ``maxval`` are fixed ends of the scale; an end that is None is the least or the
+    greatest weight among the hosts.
+    """
+
+    minval: ClassVar[float | None] = None
+    maxval: ClassVar[float | None] = None
+
+    def __init__(self, multiplier: float = 1.0):
+        self.multiplier = multiplier
+
+    @property
+    def name(self) -> str:
+        """The name in decisions."""
+        return type(self).__name__
+
+    def weigh(self, host: HostState, demand: Demand) -> float:
+        """Return the raw weight of one host."""
+        raise NotImplementedError(f"{self.name} must define weigh()")
+
+    def column(self, hosts: Sequence[HostState], demand: Demand) -> list[float]:
+        """Return the raw weights of all hosts.
+
+        A weigher that looks at one attribute may define this instead of :meth:`weigh`.
+        """
+        weigh = self.weigh
+        return [weigh(host, demand) for host in hosts]
+
+    def clamp(self, weights: list[float]) -> list[float]:
+        """Return the weights with those beyond a fixed end of the scale moved to it."""
+        low, high = self.minval, self.maxval
+        if low is not None and weights and min(weights) < low:
+            weights = [weight if weight > low else low for weight in weights]
+        if high is not None and weights and max(weights) > high:
+            weights = [weight if weight < high else high for weight in weights]
+        return weights
+
+    def normalise(self, weights: Sequence[float]) -> list[float]:
+        """Return the weights as shares of the scale, 0 to 1; all 0 when they do not differ."""
+        low = float(min(weights) if self.minval is None else self.minval)
+        high = float(max(weights) if self.maxval is None else self.maxval)
+        if low == high:
+            return [0.0] * len(weights)
+        span = high - low
+        if low == 0.0:
+            return [weight / span for weight in weights]
+        return [(weight - low) / span for weight in weights]

@@ -6,9 +6,11 @@ dead process or a lost message is no failure of a host: it counts in drives, and
 eligible.
 """
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -250,28 +252,14 @@ class Recovery:
         """Tell hosts that are up which guests are not the servers' any more."""
         due = self._database.read(lambda conn: conn.execute(_DUE_CLEANUPS).all())
         for row in due:
-            if row.host not in hosts or not self._up(hosts, row.host):
-                self._database.transaction(lambda conn, row=row: self._cleanup_later(conn, row, 1))
-                continue
-            request = self._database.transaction(lambda conn, row=row: self._cleanup(conn, row))
+            request = self._database.transaction(
+                functools.partial(self._cleanup, row=row, up=self._up(hosts, row.host))
+            )
             if request is not None:
                 self._destroy([(row.host, request)])
 
-    def _cleanup(
-        self, conn: sa.Connection, row: sa.Row[tuple[object, ...]]
-    ) -> DestroyRequest | None:
-        if not self._cleanup_later(conn, row, float(self.conf.conductor.begin_timeout)):
-            return None
-        instance = instances.get(conn, row.instance_uuid, read_deleted=True)
-        context = context_module.service_context()
-        return DestroyRequest(
-            instance=instance, node=row.node, context=context.to_wire(), attempt=row.attempt
-        )
-
-    @staticmethod
-    def _cleanup_later(
-        conn: sa.Connection, row: sa.Row[tuple[object, ...]], seconds: float
-    ) -> bool:
+    def _cleanup(self, conn: sa.Connection, *, row: sa.Row[Any], up: bool) -> DestroyRequest | None:
+        """Push the clean-up's deadline; return what to cast if this pass got it."""
         changed = conn.execute(
             sa.update(_c)
             .where(
@@ -279,9 +267,15 @@ class Recovery:
                 _c.c.host == row.host,
                 _c.c.deadline == row.deadline,
             )
-            .values(deadline=now() + seconds)
+            .values(deadline=now() + (float(self.conf.conductor.begin_timeout) if up else 1.0))
+        ).rowcount
+        if not changed or not up:
+            return None
+        instance = instances.get(conn, row.instance_uuid, read_deleted=True)
+        context = context_module.service_context()
+        return DestroyRequest(
+            instance=instance, node=row.node, context=context.to_wire(), attempt=row.attempt
         )
-        return bool(changed.rowcount)
 
     # -- shared
 

@@ -219,7 +219,7 @@ def refuse(
         reason=item.reason,
         loss=f"attempt {item.attempt}: {host} refused the claim: {item.reason}",
         failed=not stale,
-        guest_left=item.guest_left,
+        guest_left=item.guest_left or action.step is Step.BEGUN,
         max_attempts=max_attempts,
     )
 

@@ -5,9 +5,9 @@ Work is a function that takes a connection. :meth:`Database.transaction` may run
 (deadlock, lock wait), so it must only touch the database: no bus call, HTTP call or sleep inside.
 """
 
-import json
 import logging
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -66,20 +66,17 @@ class Database:
         self.transactions = 0
         # One writer at a time in this process; other processes are met by BEGIN IMMEDIATE.
         self._writer_lock = threading.Lock()
-        self._engine = self._make_engine()
+        self._engine = self._make_engine(int(conf.database.max_pool_size), 1.0)
+        self._writer = self._make_engine(1, 0.0) if self.is_sqlite else self._engine
 
-    def _make_engine(self) -> sa.Engine:
-        size = int(self._conf.database.max_pool_size)
-        options: dict[str, Any] = {
-            "json_serializer": lambda value: json.dumps(value, separators=(",", ":")),
-            "pool_size": size,
-            "max_overflow": size,
-        }
+    def _make_engine(self, size: int, busy_timeout: float) -> sa.Engine:
+        options: dict[str, Any] = {"pool_size": size, "max_overflow": size}
         if self.is_sqlite:
             if self.url.database and self.url.database != ":memory:":
                 Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
-            # Readers of a WAL file meet a lock only while it is recovered or truncated.
-            options["connect_args"] = {"timeout": 1.0, "check_same_thread": False}
+            # Readers of a WAL file meet a lock only while it is recovered or truncated. The writer
+            # never waits in C: that would stop every green thread and convoy native ones.
+            options["connect_args"] = {"timeout": busy_timeout, "check_same_thread": False}
             options["poolclass"] = sa.QueuePool
         else:
             options["pool_pre_ping"] = True
@@ -135,39 +132,32 @@ class Database:
             return work(conn)
 
     def _sqlite_write(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._writer_lock, self._engine.connect() as conn:
-            self._begin_immediate(conn)
-            raw = conn.connection.driver_connection
+        with self._writer_lock, self._writer.connect() as conn:
+            raw: Any = conn.connection.driver_connection
+            self._begin_immediate(raw)
             try:
                 result = work(conn)
-                raw.commit()  # type: ignore[union-attr]
+                raw.execute("COMMIT")
                 return result
             except BaseException:
-                raw.rollback()  # type: ignore[union-attr]
+                if raw.in_transaction:
+                    raw.execute("ROLLBACK")
                 raise
 
-    def _begin_immediate(self, conn: sa.Connection) -> None:
-        """Take SQLite's write lock.
-
-        busy_timeout would sleep in C, which stops every green thread and convoys native ones; so
-        the lock is asked for again every millisecond from here.
-        """
-        raw: Any = conn.connection.driver_connection
+    def _begin_immediate(self, raw: Any) -> None:
+        """Take SQLite's write lock, asking again every millisecond while another process has it."""
         end = time.monotonic() + float(self._conf.database.lock_timeout)
-        raw.execute("PRAGMA busy_timeout=0")
-        try:
-            while True:
-                try:
-                    raw.execute("BEGIN IMMEDIATE")
-                    return
-                except Exception as error:
-                    if "locked" not in str(error) and "busy" not in str(error):
-                        raise
-                    if time.monotonic() >= end:
-                        raise exception.DatabaseUnavailable() from error
-                    time.sleep(0.001)
-        finally:
-            raw.execute("PRAGMA busy_timeout=1000")
+        while True:
+            try:
+                raw.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) and "busy" not in str(error):
+                    raise
+                if time.monotonic() >= end:
+                    LOG.warning("Database is locked for %s s", self._conf.database.lock_timeout)
+                    raise exception.DatabaseUnavailable() from error
+                time.sleep(0.001)
 
 
 def url(conf: cfg.ConfigOpts) -> sa.URL:

@@ -11,7 +11,9 @@ from oslo_log import log
 # grep for. Everything else uses its module's name.
 ACCESS = "novalite.osapi_compute.wsgi.server"
 REPORT = "novalite.scheduler.client.report"
-LOGGERS = (ACCESS, REPORT)
+COMPUTE_MANAGER = "novalite.compute.manager"
+FILTERS = "novalite.filters"
+LOGGERS = (ACCESS, REPORT, COMPUTE_MANAGER, FILTERS)
 
 CONTEXT_FORMAT = (
     "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "

@@ -75,12 +75,13 @@ class Pipeline:
         :param picture_age: seconds since the hosts' pictures were known to be the newest
         """
         run = _Run(self, hosts, picture_age)
-        outcome = run.outcome
-        for spec in specs:
-            if not run.select(spec):
+        try:
+            if not all(run.select(spec) for spec in specs):
                 run.undo()
-                break
-        return outcome
+        except Exception:
+            run.undo()
+            raise
+        return run.outcome
 
     def shortlist(self, hosts: Sequence[HostState], spec: RequestSpec, demand: Demand) -> Shortlist:
         """Return the hosts under the request's demand; a forced host skips the filters."""

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registration and report_state of a scheduler, through the conductor.
+
+Runs in a periodic task of the scheduler's. A scheduler serves whether or not a conductor answers:
+registration only makes it visible and orders its starts.
+"""
+
+import logging
+from collections.abc import Callable
+
+from oslo_config import cfg
+
+from novalite import context as context_module
+from novalite import exception
+from novalite.conductor import rpcapi as conductor_rpcapi
+from novalite.objects import build
+
+LOG = logging.getLogger(__name__)
+
+BINARY = "nova-scheduler"
+# Seconds between two tries to register; a call to a conductor that starts just now gets lost.
+RETRY = 1.0
+
+
+class Heartbeat:
+    """Keeps the scheduler's row in the services table alive."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        conductor: conductor_rpcapi.ConductorAPI,
+        fail: Callable[[str], None],
+    ):
+        self._conf = conf
+        self._conductor = conductor
+        self._fail = fail
+        self._epoch: int | None = None
+        self._counter = 0
+        self._waited = 0
+
+    def spacing(self) -> float:
+        """Return the seconds until the next beat: sooner while not registered."""
+        interval = float(self._conf.report_interval)
+        return interval if self._epoch is not None else min(RETRY, interval)
+
+    def beat(self) -> None:
+        """Register, or report that this start still runs."""
+        try:
+            if self._epoch is None:
+                self._register()
+            else:
+                self._report(self._epoch)
+        except exception.Unavailable as error:
+            # The first lost call is nothing; a row that grows old is seen by the API.
+            level = logging.WARNING if self._waited else logging.INFO
+            LOG.log(level, "The conductor does not answer: %s", error.message())
+            self._waited += 1
+
+    def _timeout(self) -> float:
+        """A first try gives up soon, later ones allow for a conductor that is busy."""
+        interval = float(self._conf.report_interval)
+        return interval if self._epoch is not None else min(RETRY * (1 + self._waited), interval)
+
+    def _register(self) -> None:
+        registration = self._conductor.register(
+            context_module.service_context(),
+            host=self._conf.host,
+            binary=BINARY,
+            identity="",
+            nodes=[],
+            timeout=self._timeout(),
+        )
+        if registration.refused:
+            self._fail(registration.refused)
+            return
+        self._epoch, self._counter, self._waited = registration.epoch, 0, 0
+        LOG.info("Registered as %s on %s, epoch %d", BINARY, self._conf.host, self._epoch)
+
+    def _report(self, epoch: int) -> None:
+        self._counter += 1
+        answer = self._conductor.report_state(
+            context_module.service_context(),
+            report=build.Report(
+                host=self._conf.host, binary=BINARY, epoch=epoch, counter=self._counter
+            ),
+            timeout=self._timeout(),
+        )
+        self._waited = 0
+        if answer.retired:
+            self._fail(f"another scheduler was started under the host name {self._conf.host}")
+        elif answer.unknown:
+            self._epoch = None
+            self._register()

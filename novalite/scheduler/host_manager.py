@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts' pictures in memory: read as they change, with what was selected since on top.
+
+The scheduler's manager refreshes it before each batch of requests and works on the hosts while it
+holds them. It knows no table: a ``load`` function brings what changed. All waiting and all locks
+of the pictures are here; whether a host is up is decided here too, on this process's own clock,
+so that filters never read one.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from novalite.objects.compute_node import ComputeNode
+from novalite.objects.request_spec import RequestSpec
+from novalite.objects.service import Service
+from novalite.scheduler.host_state import HostState
+
+LOG = logging.getLogger(__name__)
+
+HostRecord = tuple[ComputeNode, Service]
+# load(mark) returns what changed since the mark, or everything for None, and the next mark.
+Load = Callable[[float | None], tuple[Sequence[HostRecord], float]]
+
+# Seconds for which a selection counts if nobody says what became of it.
+OVERLAY_LIFE = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The numbers that steer the host manager, in seconds.
+
+    ``refresh_interval`` is the least time between the starts of two polls, ``sweep_interval`` the
+    time between two readings of everything, ``default_zone`` the zone of every host.
+    """
+
+    service_down_time: float = 60.0
+    refresh_interval: float = 0.05
+    sweep_interval: float = 60.0
+    default_zone: str = "nova"
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One node: its state, its service as read last, and when that was on our clock."""
+
+    state: HostState
+    service: Service
+    read_at: float
+
+    def age(self, now: float) -> float | None:
+        """Return the seconds since the service was last heard from; None for never."""
+        if self.service.age is None:
+            return None
+        return self.service.age + (now - self.read_at)
+
+    def look(self, now: float, down_time: float) -> float:
+        """Set whether the host is up; return the moment at which that may change by itself."""
+        state, age = self.state, self.age(now)
+        state.up = not self.service.forced_down and age is not None and abs(age) <= down_time
+        state.disabled = self.service.disabled
+        state.disabled_reason = self.service.disabled_reason
+        state.forced_down = self.service.forced_down
+        if self.service.forced_down or age is None or age > down_time:
+            return float("inf")
+        # A last report in the future counts as down until the clock has come near it.
+        return now + (down_time - age if state.up else -down_time - age)
+
+
+class HostManager:
+    """All hosts of the cloud, shared by the threads of one scheduler."""
+
+    def __init__(
+        self, load: Load, settings: Settings, *, clock: Callable[[], float] = time.monotonic
+    ):
+        self._load = load
+        self._settings = settings
+        self._clock = clock
+        # Guards the hosts; held while a batch is decided.
+        self._lock = threading.RLock()
+        self._entries: dict[str, _Entry] = {}
+        self._states: list[HostState] = []
+        self._look_again = float("-inf")
+        # Selected servers that no picture names yet: node and end of life, oldest first.
+        self._overlays: dict[str, tuple[str, float]] = {}
+        # Guards the poll: one runs at a time, and _started is when the last one did.
+        self._turn = threading.Condition()
+        self._running = False
+        self._started = float("-inf")
+        self._error: Exception | None = None
+        self._mark: float | None = None
+        self._current_at = float("-inf")
+        self._swept_at = float("-inf")
+
+    def configure(self, settings: Settings) -> None:
+        """Take over other settings; the next refresh reads everything."""
+        with self._lock:
+            self._settings = settings
+            self._swept_at = self._look_again = float("-inf")
+
+    # -- reading
+
+    def refresh(self) -> None:
+        """Return when the pictures are at most ``refresh_interval`` older than this call.
+
+        Callers share polls: one that comes while a poll runs takes it if it began recently
+        enough, else one of those waiting begins the next.
+
+        :raises exception.DatabaseUnavailable: whatever the load function raises
+        """
+        earliest = self._clock() - self._settings.refresh_interval
+        with self._turn:
+            while self._running:
+                self._turn.wait()
+                if self._started >= earliest and not self._running:
+                    if self._error is not None:
+                        raise self._error
+                    return
+            if self._started >= earliest and self._error is None:
+                return
+            self._running = True
+            self._started = started = self._clock()
+        error: Exception | None = None
+        try:
+            self._poll(started)
+        except Exception as caught:
+            error = caught
+            raise
+        finally:
+            with self._turn:
+                self._running = False
+                self._error = error
+                self._turn.notify_all()
+
+    def _poll(self, started: float) -> None:
+        everything = started - self._swept_at >= self._settings.sweep_interval
+        records, mark = self._load(None if everything else self._mark)
+        with self._lock:
+            for node, service in records:
+                self._take(node, service, started)
+            if everything:
+                self._forget_nodes({node.hypervisor_hostname for node, _ in records})
+                self._swept_at = started
+            self._mark = mark
+            self._current_at = started
+
+    def _take(self, node: ComputeNode, service: Service, read_at: float) -> None:
+        name = node.hypervisor_hostname
+        entry = self._entries.get(name)
+        if entry is None:
+            state = HostState(node, zone=self._settings.default_zone)
+            entry = self._entries[name] = _Entry(state, service, read_at)
+            self._states.append(state)
+            LOG.info("Host %s (node %s) is known now", node.host, name)
+        else:
+            held = entry.state.picture
+            # A node or service made anew counts its generations from the start.
+            anew = node.uuid != held.uuid or service.uuid != entry.service.uuid
+            if anew or node.generation.newer_than(held.generation):
+                entry.state.update(node)
+            entry.service, entry.read_at = service, read_at
+            entry.state.zone = self._settings.default_zone
+        change = entry.look(self._clock(), self._settings.service_down_time)
+        self._look_again = min(self._look_again, change)
+        for instance_uuid in node.instances:
+            if self._overlays.get(instance_uuid, ("", 0.0))[0] == name:
+                self._drop(instance_uuid)
+
+    def _forget_nodes(self, known: set[str]) -> None:
+        gone = [name for name in self._entries if name not in known]
+        for name in gone:
+            LOG.info("Node %s is gone", name)
+            del self._entries[name]
+        if gone:
+            self._states = [entry.state for entry in self._entries.values()]
+
+    # -- deciding
+
+    @contextlib.contextmanager
+    def hosts(self) -> Iterator[list[HostState]]:
+        """Hold the hosts as they are now: nobody else reads or changes them meanwhile."""
+        with self._lock:
+            now = self._clock()
+            self._expire(now)
+            if now >= self._look_again:
+                down_time = self._settings.service_down_time
+                self._look_again = min(
+                    (entry.look(now, down_time) for entry in self._entries.values()),
+                    default=float("inf"),
+                )
+            yield self._states
+
+    def picture_age(self) -> float:
+        """Return the seconds since the pictures were known to be the newest."""
+        return self._clock() - self._current_at
+
+    def select(self, specs: Iterable[RequestSpec], hosts: Iterable[HostState]) -> None:
+        """Note which server was selected for which host; the host has consumed it already."""
+        with self._lock:
+            end = self._clock() + OVERLAY_LIFE
+            for spec, state in zip(specs, hosts, strict=True):
+                self._overlays.pop(spec.instance_uuid, None)
+                self._overlays[spec.instance_uuid] = (state.node, end)
+
+    def drop(self, instance_uuids: Iterable[str]) -> None:
+        """Forget former selections of these servers: they are unused, or selected anew."""
+        with self._lock:
+            for instance_uuid in instance_uuids:
+                self._drop(instance_uuid)
+
+    def _drop(self, instance_uuid: str) -> None:
+        node, _end = self._overlays.pop(instance_uuid, ("", 0.0))
+        entry = self._entries.get(node)
+        if entry is not None:
+            entry.state.release(instance_uuid)
+
+    def _expire(self, now: float) -> None:
+        expired = []
+        for instance_uuid, (_node, end) in self._overlays.items():
+            if end > now:
+                break
+            expired.append(instance_uuid)
+        self.drop(expired)
+
+    def recently_seen(self) -> bool:
+        """Tell whether a host that is down, but neither disabled nor forced down, was heard from
+        less than twice service_down_time ago."""
+        with self._lock:
+            now, most = self._clock(), 2 * self._settings.service_down_time
+            return any(
+                abs(age) < most
+                for entry in self._entries.values()
+                if not (entry.state.up or entry.service.disabled or entry.service.forced_down)
+                and (age := entry.age(now)) is not None
+            )

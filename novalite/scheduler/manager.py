@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""novalite-scheduler's endpoint: refreshes the hosts, decides, keeps what was selected in mind.
+
+The deciding itself is the pure :mod:`novalite.scheduler.pipeline`; here are its surroundings:
+options, locks, logging, RPC. It never writes to the database.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import oslo_messaging as messaging
+from oslo_config import cfg
+
+from novalite import context as context_module
+from novalite import exception, log, periodic, rpc
+from novalite.conductor import rpcapi as conductor_rpcapi
+from novalite.objects import selection
+from novalite.objects.decision import Decision
+from novalite.objects.request_spec import RequestSpec
+from novalite.objects.selection import SelectAnswer, SelectRequest
+from novalite.scheduler import filters, host_manager, weights
+from novalite.scheduler.heartbeat import Heartbeat
+from novalite.scheduler.host_state import HostState
+from novalite.scheduler.pipeline import Outcome, Pipeline
+
+LOG = log.get(__name__)
+FILTER_LOG = log.get(log.FILTERS)
+
+
+class SchedulerManager:
+    """Finds hosts for servers.
+
+    :param load: brings changed hosts, see :mod:`novalite.scheduler.host_manager`
+    :param fail: ends the process with a reason
+    :raises exception.ConfigurationError: a filter is unknown
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        load: host_manager.Load,
+        conductor: conductor_rpcapi.ConductorAPI,
+        fail: Callable[[str], None],
+    ):
+        self.conf = conf
+        self._pipeline = make_pipeline(conf)
+        self._hosts = host_manager.HostManager(load, _settings(conf))
+        self._heartbeat = Heartbeat(conf, conductor, fail)
+
+    # -- life
+
+    def init_host(self) -> None:
+        """Read all hosts, so that the first request need not wait for it."""
+        try:
+            self._hosts.refresh()
+        except exception.Unavailable as error:
+            LOG.warning("Hosts will be read with the first request: %s", error.message())
+
+    def endpoints(self) -> list[tuple[str, list[Any]]]:
+        """One topic."""
+        return [("scheduler", [SchedulerEndpoint(self)])]
+
+    def periodic_tasks(self) -> list[periodic.Periodic]:
+        """Registration and heartbeat."""
+        heartbeat = self._heartbeat
+        return [periodic.Periodic("report_state", heartbeat.beat, heartbeat.spacing, at_once=True)]
+
+    def reload(self) -> None:
+        """Use the options as they are now, from the next request on.
+
+        :raises exception.ConfigurationError: a filter is unknown; the former ones stay
+        """
+        self._pipeline = make_pipeline(self.conf)
+        self._hosts.configure(_settings(self.conf))
+
+    def drain(self, timeout: float) -> None:
+        """Requests run in the server's own threads, which are waited for."""
+
+    def stop(self) -> None:
+        """Nothing of ours is left to stop."""
+
+    # -- what the endpoint does
+
+    def select_destinations(
+        self, context: context_module.RequestContext, requests: list[SelectRequest]
+    ) -> list[SelectAnswer]:
+        """Step 3: answer each request on its own; a trouble with one is no trouble of another.
+
+        :raises exception.DatabaseUnavailable: the hosts cannot be read
+        """
+        pipeline = self._pipeline
+        self._hosts.refresh()
+        answers = []
+        for request in requests:
+            with self._hosts.hosts() as hosts:
+                answers.append(self._answer(pipeline, hosts, request))
+            # A long batch must not keep the other green threads from the bus.
+            time.sleep(0)
+        return answers
+
+    def _answer(
+        self, pipeline: Pipeline, hosts: list[HostState], request: SelectRequest
+    ) -> SelectAnswer:
+        context = context_module.from_wire(request.context)
+        specs = request.specs
+        try:
+            self._hosts.drop(request.unused)
+            self._hosts.drop(spec.instance_uuid for spec in specs)
+            began = time.perf_counter()
+            outcome = pipeline.schedule(hosts, specs, self._hosts.picture_age())
+            took = time.perf_counter() - began
+        except Exception as error:
+            LOG.exception("The scheduler could not decide", context=context)
+            reason = f"The scheduler could not decide ({type(error).__name__})."
+            return SelectAnswer(request.key, error=selection.FAILED, reason=reason)
+        for decision in outcome.decisions:
+            decision.took = round(took / len(outcome.decisions), 6)
+        if not outcome.found:
+            return self._no_valid_host(request, outcome.decisions[0], context)
+        self._hosts.select(specs, outcome.hosts)
+        _log_selections(specs, outcome, context)
+        return SelectAnswer(request.key, outcome.selections, outcome.decisions)
+
+    def _no_valid_host(
+        self,
+        request: SelectRequest,
+        decision: Decision,
+        context: context_module.RequestContext,
+    ) -> SelectAnswer:
+        _log_filters(request, decision, context)
+        return SelectAnswer(
+            request.key,
+            decisions=[decision],
+            error=selection.NO_VALID_HOST,
+            reason=decision.reason_text(),
+            only_compute_filter=decision.only("ComputeFilter"),
+            recently_seen=self._hosts.recently_seen(),
+        )
+
+
+class SchedulerEndpoint:
+    """Topic ``scheduler``."""
+
+    target = messaging.Target(version="1.0")
+
+    def __init__(self, manager: SchedulerManager):
+        self._manager = manager
+
+    @rpc.expose
+    def select_destinations(
+        self, context: context_module.RequestContext, requests: list[SelectRequest]
+    ) -> list[SelectAnswer]:
+        """See SchedulerAPI.select_destinations."""
+        return self._manager.select_destinations(context, requests)
+
+
+def make_pipeline(conf: cfg.ConfigOpts) -> Pipeline:
+    """Return the pipeline that the options describe.
+
+    :raises exception.ConfigurationError: a filter is unknown
+    """
+    options = conf.filter_scheduler
+    return Pipeline(
+        filters.load(options.enabled_filters),
+        weights.load({name: float(options[name]) for name in weights.WEIGHERS}),
+        host_subset_size=int(options.host_subset_size),
+        shuffle=bool(options.shuffle_best_same_weighed_hosts),
+        max_attempts=int(conf.scheduler.max_attempts),
+    )
+
+
+def _settings(conf: cfg.ConfigOpts) -> host_manager.Settings:
+    return host_manager.Settings(
+        service_down_time=float(conf.service_down_time),
+        refresh_interval=float(conf.scheduler.host_refresh_interval + conf.testing.refresh_delay),
+        sweep_interval=float(conf.scheduler.host_sweep_interval),
+        default_zone=conf.default_availability_zone,
+    )
+
+
+def _log_selections(
+    specs: list[RequestSpec], outcome: Outcome, context: context_module.RequestContext
+) -> None:
+    for spec, picked, decision in zip(specs, outcome.selections, outcome.decisions, strict=True):
+        LOG.info(
+            "step=3 host %s is selected, alternates %s; %s",
+            picked[0].host,
+            [alternate.host for alternate in picked[1:]],
+            decision.summary(),
+            context=context,
+            instance=spec.instance_uuid,
+        )
+
+
+def _log_filters(
+    request: SelectRequest, decision: Decision, context: context_module.RequestContext
+) -> None:
+    """Write the two lines that operators look for."""
+    spec = request.specs[0]
+    results = []
+    for count in decision.filters:
+        results.append(f"{count.filter}: (start: {count.start}, end: {count.end})")
+        if count.end == 0:
+            FILTER_LOG.info("Filter %s returned 0 hosts", count.filter, context=context)
+            break
+    FILTER_LOG.info(
+        "Filtering removed all hosts for the request with instance ID '%s'. Filter results: %s",
+        spec.instance_uuid,
+        results,
+        context=context,
+    )
+    if decision.forced:
+        LOG.info(
+            "No hosts matched due to not matching 'force_hosts' value of '%s'",
+            spec.force_host or spec.force_node,
+            context=context,
+        )

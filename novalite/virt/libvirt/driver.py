@@ -116,7 +116,12 @@ class LibvirtDriver:
         found = self._find(instance_uuid)
         if found is None:
             raise exception.DomainNotFound(instance_uuid=instance_uuid)
-        return _tail(found[0].console_log(instance_uuid))
+        host, guest = found
+        # The log is written by a daemon beside libvirt; where there is none, the console is asked.
+        text = _tail(host.console_log(instance_uuid))
+        if text is None:
+            text = host.console(guest)[-MAX_CONSOLE_BYTES:]
+        return text.decode("utf-8", "replace")
 
     def _host(self, node: str | None) -> Host:
         if node is None and len(self._hosts) == 1:
@@ -265,14 +270,14 @@ def _unlink(path: Path) -> None:
         raise exception.HypervisorError(reason=f"cannot remove {path}: {error}") from error
 
 
-def _tail(path: Path) -> str:
-    """Return the last bytes of a file as text; a file that is not there yet is empty."""
+def _tail(path: Path) -> bytes | None:
+    """Return the last bytes of a file; None when it is not there."""
     try:
         with path.open("rb") as stream:
             size = stream.seek(0, 2)
             stream.seek(max(0, size - MAX_CONSOLE_BYTES))
-            return stream.read().decode("utf-8", "replace")
+            return stream.read()
     except FileNotFoundError:
-        return ""
+        return None
     except OSError as error:
         raise exception.HypervisorError(reason=f"cannot read {path}: {error}") from error

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A domain of the fake libvirt. ``fakelibvirt`` makes these objects, the driver calls them."""
 
-import os
 import time
 
 from novalite.virt.libvirt import fakehost, fakestore
@@ -27,7 +26,6 @@ class virDomain:
         self._store = node.store
         self._uuid = row.uuid
         self._name = row.name
-        self._console = row.console
         self._state: int | None = row.state if fresh else None
         self._metadata: dict[str, str] | None = row.metadata if fresh else None
 
@@ -94,28 +92,20 @@ class virDomain:
                 "to fail by [fake_libvirt] fail_spawn",
                 Constants.VIR_ERR_INTERNAL_ERROR,
             )
-        self._print_boot()
         paused = bool(flags & Constants.VIR_DOMAIN_START_PAUSED)
         after = Constants.VIR_DOMAIN_PAUSED if paused else Constants.VIR_DOMAIN_RUNNING
         self._move((Constants.VIR_DOMAIN_SHUTOFF,), after, "domain is already running")
         return 0
 
-    def _print_boot(self) -> None:
-        if not self._console:
-            return
-        text = fakehost.boot_lines(self._name, self._uuid).encode()
-        try:
-            # Plain calls: half the price of a stream, and this is paid at each boot.
-            descriptor = os.open(self._console, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            try:
-                os.write(descriptor, text)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
+    def openConsole(self, dev_name: str | None, stream: "virStream", flags: int = 0) -> int:
+        """Put what the guest has written to its serial console into *stream*."""
+        if self._row().state not in _ACTIVE:
             raise libvirtError(
-                f"Unable to open file: {self._console}: {error.strerror}",
-                Constants.VIR_ERR_SYSTEM_ERROR,
-            ) from error
+                "Requested operation is not valid: domain is not running",
+                Constants.VIR_ERR_OPERATION_INVALID,
+            )
+        stream.feed(fakehost.boot_lines(self._name, self._uuid).encode())
+        return 0
 
     def suspend(self) -> int:
         """Stop the CPUs of a running domain."""
@@ -156,3 +146,26 @@ class virDomain:
         raise libvirtError(
             f"Requested operation is not valid: {refusal}", Constants.VIR_ERR_OPERATION_INVALID
         )
+
+
+class virStream:
+    """A stream of bytes out of the hypervisor, not blocking."""
+
+    def __init__(self) -> None:
+        self._data = b""
+
+    def feed(self, data: bytes) -> None:
+        """Add what is to be read; the hypervisor's side of the stream."""
+        self._data += data
+
+    def recv(self, nbytes: int) -> bytes | int:
+        """Return some bytes, or -2 when there are none now."""
+        if not self._data:
+            return -2
+        data, self._data = self._data[:nbytes], self._data[nbytes:]
+        return data
+
+    def abort(self) -> int:
+        """Close the stream before its end."""
+        self._data = b""
+        return 0

@@ -80,7 +80,6 @@ class ParsedDomain:
     uuid: str
     name: str
     metadata: dict[str, str]
-    console_log: str | None
     xml: str
 
 
@@ -94,7 +93,6 @@ def parse_domain(xml: str) -> ParsedDomain:
     uuid, name = root.findtext("uuid"), root.findtext("name")
     if not uuid or not name:
         raise ValueError("a domain needs a name and a uuid")
-    log = root.find("devices/serial/log")
     kept: dict[str, str] = {}
     element = root.find("metadata")
     if element is not None:
@@ -103,10 +101,7 @@ def parse_domain(xml: str) -> ParsedDomain:
             if namespace:
                 kept[namespace] = str(etree.tostring(child, encoding="unicode", with_tail=False))
         root.remove(element)
-    console_log = None if log is None else log.get("file")
-    return ParsedDomain(
-        uuid, name, kept, console_log, str(etree.tostring(root, encoding="unicode"))
-    )
+    return ParsedDomain(uuid, name, kept, str(etree.tostring(root, encoding="unicode")))
 
 
 def describe_domain(xml: str, metadata: dict[str, str], *, running: bool) -> str:

@@ -16,7 +16,7 @@ from lxml import etree
 from oslo_config import cfg
 
 from novalite.virt.libvirt import fakehost, fakenode, fakestore
-from novalite.virt.libvirt.fakedomain import no_domain, virDomain
+from novalite.virt.libvirt.fakedomain import no_domain, virDomain, virStream
 from novalite.virt.libvirt.fakenode import Constants, Node, libvirtError
 from novalite.virt.libvirt.fakestorage import virStoragePool
 
@@ -118,7 +118,6 @@ class virConnect:
             name=parsed.name,
             state=Constants.VIR_DOMAIN_SHUTOFF,
             metadata=parsed.metadata,
-            console=parsed.console_log,
         )
         try:
             self._node.ask(self._node.store.define, row, parsed.xml)
@@ -140,6 +139,10 @@ class virConnect:
         """Return all domains of the node."""
         rows = self._node.ask(self._node.store.domains)
         return [virDomain(self._node, row) for row in rows]
+
+    def newStream(self, flags: int = 0) -> virStream:
+        """Return a stream; it blocks as little as VIR_STREAM_NONBLOCK says."""
+        return virStream()
 
     def storagePoolLookupByName(self, name: str) -> "virStoragePool":
         """Return a directory for disks."""

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA_VERSION = 1
-_SELECT_DOMAIN = "SELECT uuid, name, state, metadata, console FROM domains WHERE"
+_SELECT_DOMAIN = "SELECT uuid, name, state, metadata FROM domains WHERE"
 # Seconds to go on trying while another process (a test, an operator's shell) holds the file.
 BUSY_TIMEOUT = 5.0
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS domains (
     uuid TEXT NOT NULL, node TEXT NOT NULL, name TEXT NOT NULL, state INTEGER NOT NULL,
-    metadata TEXT NOT NULL, xml TEXT NOT NULL, console TEXT,
+    metadata TEXT NOT NULL, xml TEXT NOT NULL,
     PRIMARY KEY (uuid, node), UNIQUE (name, node));
 CREATE TABLE IF NOT EXISTS pools (
     name TEXT NOT NULL, node TEXT NOT NULL, path TEXT NOT NULL,
@@ -37,14 +37,12 @@ CREATE TABLE IF NOT EXISTS volumes (
 
 @dataclass(frozen=True, slots=True)
 class DomainRow:
-    """A domain without its definition; ``metadata`` maps a namespace to the element kept in it,
-    ``console`` is the file that takes the console of the guest."""
+    """A domain without its definition; ``metadata`` maps a namespace to the element kept in it."""
 
     uuid: str
     name: str
     state: int
     metadata: dict[str, str]
-    console: str | None
 
 
 class Store:
@@ -119,11 +117,10 @@ class Store:
         :raises sqlite3.IntegrityError: another domain has that name
         """
         self._run(
-            "INSERT INTO domains (uuid, node, name, state, metadata, xml, console)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uuid, node) DO UPDATE SET"
-            " name=excluded.name, metadata=excluded.metadata, xml=excluded.xml,"
-            " console=excluded.console",
-            (row.uuid, node, row.name, row.state, json.dumps(row.metadata), xml, row.console),
+            "INSERT INTO domains (uuid, node, name, state, metadata, xml)"
+            " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (uuid, node) DO UPDATE SET"
+            " name=excluded.name, metadata=excluded.metadata, xml=excluded.xml",
+            (row.uuid, node, row.name, row.state, json.dumps(row.metadata), xml),
         )
 
     def domain(self, node: str, uuid: str) -> DomainRow | None:
@@ -215,6 +212,6 @@ class Store:
         )
 
 
-def _row(found: tuple[str, str, int, str, str | None]) -> DomainRow:
-    uuid, name, state, metadata, console = found
-    return DomainRow(uuid, name, state, json.loads(metadata), console)
+def _row(found: tuple[str, str, int, str]) -> DomainRow:
+    uuid, name, state, metadata = found
+    return DomainRow(uuid, name, state, json.loads(metadata))

@@ -105,10 +105,24 @@ class Guest:
         with translated(self._libvirt, self.instance_uuid):
             self._domain.undefineFlags(flags)
 
-    def xml(self) -> str:
-        """Return the definition as libvirt has it."""
+    def console(self, stream: Any) -> bytes:
+        """Return what waits in the guest's console; nothing when it has no process.
+
+        :param stream: a new stream of the guest's connection, not blocking
+        """
+        read = bytearray()
         with translated(self._libvirt, self.instance_uuid):
-            return str(self._domain.XMLDesc(0))
+            try:
+                self._domain.openConsole(None, stream, 0)
+            except self._libvirt.libvirtError as error:
+                if error.get_error_code() != self._libvirt.VIR_ERR_OPERATION_INVALID:
+                    raise
+                return b""
+            # -2 says that there is nothing more now, b"" that the stream has ended.
+            while isinstance(data := stream.recv(65536), bytes) and data:
+                read += data
+            stream.abort()
+        return bytes(read)
 
     def _unless(self, state: PowerState, act: Any) -> None:
         """Call *act*; that it is refused does not matter when the guest is in *state* already."""

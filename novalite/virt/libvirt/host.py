@@ -129,6 +129,12 @@ class Host:
         with translated(self._libvirt):
             return Guest(self._libvirt, self._connection.defineXML(xml))
 
+    def console(self, guest: Guest) -> bytes:
+        """Return what waits in the guest's console."""
+        with translated(self._libvirt, guest.instance_uuid):
+            stream = self._connection.newStream(self._libvirt.VIR_STREAM_NONBLOCK)
+        return guest.console(stream)
+
     def console_log(self, instance_uuid: str) -> Path:
         """Return the file for what the server writes to its console."""
         return self._directory / f"{instance_uuid}_console.log"

@@ -28,6 +28,12 @@ OPTS: list[cfg.Opt] = [
         secret=True,
         help="Password of the user nova (project service), set when the file is made.",
     ),
+    cfg.StrOpt(
+        "demo_password",
+        secret=True,
+        help="Password of the user demo, set when the file is made. Unset: that of admin.",
+    ),
+    cfg.IntOpt("token_expiration", default=3600, min=1, help="Seconds for which a token is valid."),
 ]
 
 

@@ -76,19 +76,17 @@ class Reason(NamedTuple):
         return f"{words} ({self.detail})" if self.detail else words
 
     def _arithmetic(self) -> str:
-        unit = capacity.UNITS.get(_resource(self.code), "") if _is_resource(self.code) else ""
-        text = f"{_number(self.need)} {unit} requested, {_number(self.have)} {unit} usable"
+        unit = _unit(self.code)
+        text = f"{_number(self.need)}{unit} requested, {_number(self.have)}{unit} usable"
         if self.limit is None or self.total is None or self.used is None:
             return text
-        limit = (
-            f"limit {_number(self.limit)} {unit} ({_number(self.total)} x {_number(self.ratio)})"
-        )
-        used = f"used {_number(self.used)} {unit}"
+        limit = f"limit {_number(self.limit)}{unit} ({_number(self.total)} x {_number(self.ratio)})"
+        used = f"used {_number(self.used)}{unit}"
         if self.reserved:
             used += f" ({_number(self.reserved)} of it reserved)"
-        text = f"{text}: {limit} - {used} = {_number(self.limit - self.used)} {unit}"
+        text = f"{text}: {limit} - {used} = {_number(self.limit - self.used)}{unit}"
         if self.code.startswith("larger_than_host"):
-            return f"{text}, but one server may take {_number(self.total)} {unit} at most"
+            return f"{text}, but one server may take {_number(self.total)}{unit} at most"
         return text + self._overcommitted(unit)
 
     def _overcommitted(self, unit: str) -> str:
@@ -97,20 +95,17 @@ class Reason(NamedTuple):
         if free >= 0:
             return ""
         return (
-            f"; free is {_number(free)} {unit}, which is no error: more is promised than there is, "
+            f"; free is {_number(free)}{unit}, which is no error: more is promised than there is, "
             "as the ratio allows"
         )
 
 
-def _is_resource(code: str) -> bool:
-    return code.rpartition("_")[2] in UNITS_BY_WORD
+_UNITS = {str(resource.value): f" {unit}" for resource, unit in capacity.UNITS.items()}
 
 
-def _resource(code: str) -> Resource:
-    return UNITS_BY_WORD[code.rpartition("_")[2]]
-
-
-UNITS_BY_WORD = {resource.value: resource for resource in Resource}
+def _unit(code: str) -> str:
+    """Return the unit of a code that ends in a resource's word, with a space before it."""
+    return _UNITS.get(code.rpartition("_")[2], "")
 
 
 def _number(value: float | None) -> str:

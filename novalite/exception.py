@@ -59,6 +59,10 @@ class ImageInBodyNotFound(Invalid):
     msg_fmt = "Image %(image_id)s could not be found."
 
 
+class ImageNotActive(ImageInBodyNotFound):
+    msg_fmt = "Image %(image_id)s is not active."
+
+
 class FlavorInBodyNotFound(Invalid):
     msg_fmt = "Flavor %(flavor_id)s could not be found."
 
@@ -77,6 +81,26 @@ class SecurityGroupInBodyNotFound(Invalid):
 
 class FixedIpInvalid(Invalid):
     msg_fmt = "Fixed IP address %(address)s is not valid on network %(network_id)s."
+
+
+class FixedIpAlreadyInUse(Invalid):
+    msg_fmt = "Fixed IP address %(address)s is already in use."
+
+
+class InvalidFixedIpAndMaxCountRequest(Invalid):
+    msg_fmt = "Failed to launch instances: %(reason)s"
+
+
+class MultiplePortsNotApplicable(Invalid):
+    msg_fmt = "Failed to launch instances: %(reason)s"
+
+
+class NetworkRequiresSubnet(Invalid):
+    msg_fmt = "Network %(network_id)s requires a subnet in order to boot instances on."
+
+
+class PortRequiresFixedIP(Invalid):
+    msg_fmt = "Port %(port_id)s requires a FixedIP in order to be used."
 
 
 class ZoneNotAvailable(Invalid):
@@ -165,12 +189,22 @@ class PortInUse(Conflict):
     msg_fmt = "Port %(port_id)s is still in use."
 
 
+class SecurityGroupNotUnique(Conflict):
+    msg_fmt = (
+        "Multiple security groups found matching name '%(name)s'. Use an ID to be more specific."
+    )
+
+
 class Forbidden(NovaliteException):
     msg_fmt = "Not authorized."
 
 
 class PolicyNotAuthorized(Forbidden):
     msg_fmt = "Policy doesn't allow %(action)s to be performed."
+
+
+class ExternalNetworkAttachForbidden(Forbidden):
+    msg_fmt = "It is not allowed to create an interface on external network %(network_id)s"
 
 
 class QuotaExceeded(Forbidden):
@@ -201,6 +235,13 @@ class HostUnavailable(Unavailable):
 
 class NeighborError(NovaliteException):
     msg_fmt = "The %(service)s service answered %(status)s: %(reason)s"
+
+
+class PortBindingFailed(NovaliteException):
+    msg_fmt = (
+        "Binding failed for port %(port_id)s, please check the logs of the network service for "
+        "more information."
+    )
 
 
 class NoValidHost(NovaliteException):

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scheduler's endpoint: batches, overlay, log lines, reload, spreading."""
+
+import inspect
+import logging
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oslo_config import cfg
+
+from novalite import conf as conf_module
+from novalite import context as context_module
+from novalite import exception, log
+from novalite.objects import base, capacity, selection
+from novalite.objects.request_spec import Generation
+from novalite.objects.selection import SelectRequest
+from novalite.scheduler import manager as manager_module
+from novalite.scheduler import rpcapi
+from novalite.scheduler.filters.base import Filter
+from tests.unit.scheduler import fakes
+
+CONTEXT = context_module.service_context()
+
+
+class BrokenFilter(Filter):
+    """Cannot cope with one project."""
+
+    reads = ("project_id",)
+
+    def examine(self, host, demand):
+        if demand.project_id == "bad":
+            raise RuntimeError("broken")
+        return None
+
+
+def make_conf(**overrides):
+    conf = cfg.ConfigOpts()
+    log.register_opts(conf)
+    conf_module.register_opts(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    for name, value in overrides.items():
+        group, _, option = name.rpartition("__")
+        conf.set_override(option, value, group=group or None)
+    return conf
+
+
+def make(load, **overrides):
+    return manager_module.SchedulerManager(make_conf(**overrides), load, None, None)
+
+
+def fixed(*records):
+    """A load function for hosts that never change."""
+    return lambda mark: (list(records) if mark is None else [], 1.0)
+
+
+def one_host(**changes):
+    return fixed((fakes.node("h1", **changes), fakes.service("h1")))
+
+
+def ask(manager, *requests):
+    return manager.select_destinations(CONTEXT, list(requests))
+
+
+def request(key, *specs, **more):
+    return SelectRequest(key, list(specs), context=CONTEXT.to_wire(), **more)
+
+
+def test_rpcapi_and_endpoint_name_the_same():
+    assert rpcapi.SchedulerAPI.TARGET.version == manager_module.SchedulerEndpoint.target.version
+    for name, method in inspect.getmembers(rpcapi.SchedulerAPI, inspect.isfunction):
+        if not name.startswith("_"):
+            ours = inspect.signature(getattr(manager_module.SchedulerEndpoint, name))
+            assert list(ours.parameters) == list(inspect.signature(method).parameters)
+
+
+def test_answers_come_in_order_and_survive_the_wire():
+    manager = make(one_host())
+    answers = ask(
+        manager, request(7, fakes.spec("a"), fakes.spec("b")), request(3, fakes.spec("c"))
+    )
+    assert [(answer.key, len(answer.selections)) for answer in answers] == [(7, 2), (3, 1)]
+    assert all(decision.took > 0 for answer in answers for decision in answer.decisions)
+    assert base.decode(base.encode(answers)) == answers
+
+
+def test_what_was_selected_counts_for_the_next():
+    manager = make(one_host(memory_mb_used=24576 - 1000))
+    assert ask(manager, request(0, fakes.spec("a", memory_mb=900)))[0].error is None
+    (answer,) = ask(manager, request(0, fakes.spec("b", memory_mb=900)))
+    assert answer.error == selection.NO_VALID_HOST
+    assert answer.reason == "There are not enough hosts available. 1 host: RamFilter 1."
+    assert ask(manager, request(0, fakes.spec("b", memory_mb=900), unused=["a"]))[0].error is None
+    # The server's own former selection is not in its way.
+    assert ask(manager, request(0, fakes.spec("b", memory_mb=1000)))[0].error is None
+
+
+def test_a_failure_of_one_request_does_not_touch_the_others():
+    manager = make(one_host(), filter_scheduler__enabled_filters=[f"{__name__}:BrokenFilter"])
+    bad = fakes.spec("bad")
+    bad.project_id = "bad"
+    answers = ask(
+        manager, request(0, fakes.spec("a")), request(1, bad), request(2, fakes.spec("c"))
+    )
+    assert [answer.error for answer in answers] == [None, selection.FAILED, None]
+    assert answers[1].reason == "The scheduler could not decide (RuntimeError)."
+
+
+def test_an_unreadable_database_is_an_error_of_the_call():
+    def load(mark):
+        raise exception.DatabaseUnavailable()
+
+    manager = make(load)
+    manager.init_host()
+    with pytest.raises(exception.DatabaseUnavailable):
+        ask(manager, request(0, fakes.spec("a")))
+
+
+@pytest.mark.parametrize(
+    ("service", "spec", "only", "recent"),
+    [
+        ({"age": 70.0}, {}, True, True),
+        ({"age": 170.0}, {}, True, False),
+        ({"age": 1.0, "disabled": True}, {}, True, False),
+        ({"age": 1.0}, {"memory_mb": 20000}, False, False),
+        ({"age": 70.0}, {"force_host": "h1"}, False, True),
+    ],
+)
+def test_whether_trying_again_makes_sense(service, spec, only, recent):
+    manager = make(fixed((fakes.node("h1"), fakes.service("h1", **service))))
+    (answer,) = ask(manager, request(0, fakes.spec("a", **spec)))
+    assert answer.error == selection.NO_VALID_HOST
+    assert (answer.only_compute_filter, answer.recently_seen) == (only, recent)
+
+
+def test_log_lines_of_no_valid_host(caplog):
+    records = [(fakes.node(f"h{i}"), fakes.service(f"h{i}")) for i in range(4)]
+    manager = make(
+        fixed(*records), filter_scheduler__enabled_filters=["ComputeFilter", "RamFilter"]
+    )
+    with caplog.at_level(logging.INFO):
+        ask(manager, request(0, fakes.spec("some-uuid", memory_mb=99999)))
+    lines = [(r.name, r.levelname, r.getMessage()) for r in caplog.records if "ilter" in r.name]
+    assert lines == [
+        ("novalite.filters", "INFO", "Filter RamFilter returned 0 hosts"),
+        (
+            "novalite.filters",
+            "INFO",
+            "Filtering removed all hosts for the request with instance ID 'some-uuid'. Filter "
+            "results: ['ComputeFilter: (start: 4, end: 4)', 'RamFilter: (start: 4, end: 0)']",
+        ),
+    ]
+
+
+def test_log_line_of_a_selection(caplog):
+    manager = make(one_host())
+    with caplog.at_level(logging.INFO):
+        ask(manager, request(0, fakes.spec("some-uuid")))
+    (record,) = [r for r in caplog.records if r.getMessage().startswith("step=3")]
+    assert record.getMessage() == "step=3 host h1 is selected, alternates []; 1 host: left 1"
+    assert record.instance == "[instance: some-uuid] "
+
+
+def test_unknown_filters_refuse_the_start():
+    with pytest.raises(exception.ConfigurationError, match="RamFilterr"):
+        make(one_host(), filter_scheduler__enabled_filters=["RamFilterr"])
+
+
+def test_reload_takes_other_filters_and_a_wrong_one_keeps_the_former():
+    manager = make(one_host())
+    too_large = fakes.spec("a", memory_mb=99999)
+    assert ask(manager, request(0, too_large))[0].error == selection.NO_VALID_HOST
+    manager.conf.set_override("enabled_filters", ["ComputeFilter"], group="filter_scheduler")
+    manager.reload()
+    (answer,) = ask(manager, request(0, too_large))
+    assert answer.error is None
+    assert answer.selections[0][0].limits.as_dict() == {}
+    manager.conf.set_override("enabled_filters", ["Nonsense"], group="filter_scheduler")
+    with pytest.raises(exception.ConfigurationError):
+        manager.reload()
+    assert ask(manager, request(0, too_large))[0].error is None
+
+
+def test_every_option_of_the_scheduler_has_its_effect():
+    conf = make_conf(
+        scheduler__max_attempts=2,
+        filter_scheduler__ram_weight_multiplier=0.0,
+        filter_scheduler__cpu_weight_multiplier=2.0,
+        filter_scheduler__disk_weight_multiplier=-1.0,
+        scheduler__host_refresh_interval=0.5,
+        scheduler__host_sweep_interval=9.0,
+        testing__refresh_delay=2.0,
+        service_down_time=33,
+        default_availability_zone="here",
+    )
+    hosts = [fakes.host_state(f"h{i}") for i in range(4)]
+    outcome = manager_module.make_pipeline(conf).schedule(hosts, [fakes.spec()])
+    assert len(outcome.selections[0]) == 2
+    assert outcome.decisions[0].weighers == [("CPUWeigher", 2.0), ("DiskWeigher", -1.0)]
+    made = manager_module._settings(conf)
+    assert (made.refresh_interval, made.sweep_interval) == (2.5, 9.0)
+    assert (made.service_down_time, made.default_zone) == (33.0, "here")
+
+
+class Cloud:
+    """Equal hosts whose claims arrive some time after the selection."""
+
+    def __init__(self, count):
+        self.nodes = {f"h{i:02d}": fakes.node(f"h{i:02d}") for i in range(count)}
+        self.changed = set(self.nodes)
+
+    def load(self, mark):
+        found = [(self.picture(name), fakes.service(name)) for name in sorted(self.changed)]
+        self.changed.clear()
+        for node in self.nodes.values():
+            node.instances = []
+        return found, 1.0
+
+    def picture(self, name):
+        return base.decode(base.encode(self.nodes[name]))
+
+    def claim(self, name, uuid, wanted):
+        node = self.nodes[name]
+        node.memory_mb_used += wanted.memory_mb
+        node.local_gb_used += wanted.disk_gb
+        node.vcpus_used += wanted.vcpus
+        node.running_vms += 1
+        node.instances.append(uuid)
+        node.generation = Generation(1, node.generation.counter + 1)
+        self.changed.add(name)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_hundred_parallel_creates_spread_over_twenty_hosts(seed):
+    """Concurrency 10, claims in any order, requests alone or together: 5 each, one more or less."""
+    rng, cloud = random.Random(seed), Cloud(20)
+    manager = make(cloud.load, scheduler__host_refresh_interval=0.0)
+    wanted = capacity.need(fakes.spec().flavor)
+    flying, asked, landed = [], 0, Counter()
+    while sum(landed.values()) < 100:
+        room = min(10 - len(flying), 100 - asked)
+        if room and (not flying or rng.random() < 0.5):
+            batch = rng.randint(1, room)
+            uuids = [f"i{asked + number}" for number in range(batch)]
+            asked += batch
+            answers = ask(manager, *(request(n, fakes.spec(u)) for n, u in enumerate(uuids)))
+            chosen = [answer.selections[0][0].host for answer in answers]
+            flying.extend(zip(uuids, chosen, strict=True))
+        else:
+            uuid, host = flying.pop(rng.randrange(len(flying)))
+            cloud.claim(host, uuid, wanted)
+            landed[host] += 1
+    assert len(landed) == 20
+    assert set(landed.values()) <= {4, 5, 6}

@@ -20,6 +20,12 @@ NEUTRON_OPTS: list[cfg.Opt] = [
         help="URL of network v2.0; unset: from the catalogue.",
     ),
     cfg.FloatOpt("timeout", default=20.0, min=0.1, help="Seconds a request may take."),
+    cfg.FloatOpt(
+        "network_cache_time",
+        default=60.0,
+        min=0.0,
+        help="Seconds for which a compute remembers the name of a network.",
+    ),
 ]
 SERVICE_USER_OPTS: list[cfg.Opt] = [
     cfg.StrOpt("auth_url", help="URL of identity v3 for novalite's own account."),
@@ -29,6 +35,11 @@ SERVICE_USER_OPTS: list[cfg.Opt] = [
     cfg.StrOpt("user_domain_name", default="Default", help="Domain of the user."),
     cfg.StrOpt("project_domain_name", default="Default", help="Domain of the project."),
     cfg.StrOpt("region_name", default="RegionOne", help="Region to look endpoints up in."),
+    cfg.StrOpt(
+        "cafile",
+        help="File with the certificates that https:// services are checked against. Unset: those "
+        "of the system.",
+    ),
 ]
 
 

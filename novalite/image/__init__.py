@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Client of image v2, for the API."""

@@ -106,7 +106,7 @@ class Gate:
         resp.set_header("X-OpenStack-Request-ID", log.request_id)
         size = len(resp.data or b"") if resp.stream is None else resp.get_header("Content-Length")
         LOG.info(
-            '%s: %s "%s %s HTTP/1.1" status: %s len: %s time: %.7f',
+            '%s: %s "%s %s HTTP/1.1" status: %s len: %s time: %.7f%s',
             self._service,
             req.remote_addr,
             req.method,
@@ -114,6 +114,7 @@ class Gate:
             resp.status_code,
             size,
             time.perf_counter() - req.context.started,
+            f" for: {log.global_request_id}" if log.global_request_id else "",
         )
 
 

@@ -7,7 +7,7 @@ import secrets
 
 # A log-in costs some milliseconds: enough for a development cloud, little enough for test suites
 # that make thousands of accounts. Tokens are validated without any of this.
-_COST = 4096
+_COST = 2048
 _BLOCK = 8
 
 

@@ -136,6 +136,7 @@ class NetworkClient:
         ctxt: context.RequestContext,
         instance_uuid: str,
         brought_ports: Set[str] = frozenset(),
+        host: str | None = None,
     ) -> None:
         """Delete the server's ports that novalite made, take it off those that the user brought.
 
@@ -143,6 +144,8 @@ class NetworkClient:
         raised in the end.
 
         :param brought_ports: ids that must not be deleted even if they carry novalite's mark
+        :param host: only ports bound to this host; a host that has lost a build uses it, since
+            the ports may be the next host's by now
         :raises exception.NeighborError: the network service refuses
         :raises exception.NeighborUnavailable: the network service cannot be used now
         """
@@ -150,6 +153,8 @@ class NetworkClient:
             return
         first: exception.NovaliteException | None = None
         for port in self._neutron.list(ctxt, "port", device_id=instance_uuid):
+            if host is not None and port.get("binding:host_id") != host:
+                continue
             try:
                 allocation.release(self._neutron, ctxt, port, brought_ports)
             except exception.NovaliteException as error:

@@ -19,6 +19,13 @@ class ComputeAPI:
     def __init__(self, bus: rpc.Bus, version_cap: str | None = None):
         self._client = bus.client(self.TARGET, version_cap)
 
+    def ping(self, context: context_module.RequestContext, *, host: str, timeout: float) -> str:
+        """Return ``pong``: the host takes messages.
+
+        :raises exception.BusUnavailable: no answer in *timeout* seconds
+        """
+        return str(rpc.call(self._client.prepare(server=host), context, "ping", timeout))
+
     def build_and_run_instances(
         self,
         context: context_module.RequestContext,

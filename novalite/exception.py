@@ -213,6 +213,10 @@ class QuotaExceeded(Forbidden):
     )
 
 
+class MetadataLimitExceeded(QuotaExceeded):
+    msg_fmt = "Maximum number of metadata items exceeds %(allowed)d"
+
+
 class Unavailable(NovaliteException):
     msg_fmt = "The service is currently unavailable, try again."
 
@@ -231,6 +235,10 @@ class NeighborUnavailable(Unavailable):
 
 class HostUnavailable(Unavailable):
     msg_fmt = "Host %(host)s did not answer in time."
+
+
+class NotSupported(NovaliteException):
+    msg_fmt = "%(what)s is not supported by this cloud."
 
 
 class NeighborError(NovaliteException):

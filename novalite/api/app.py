@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Compute API as one WSGI application: ROUTES is all there is.
+
+Made by ``novalite-api`` and by :mod:`novalite.wsgi`. Making it opens no connection.
+"""
+
+from typing import Any
+
+import falcon
+from oslo_config import cfg
+
+from novalite.api import auth, errors, http, middleware, policy
+from novalite.api.parts import Computes, Images, Networks, Parts, Resource
+from novalite.api.resources import (
+    availability_zones,
+    flavor_access,
+    flavor_extra_specs,
+    flavors,
+    hypervisors,
+    instance_actions,
+    ips,
+    server_actions,
+    servers,
+    services,
+    versions,
+)
+from novalite.api.wakeup import Wakeup
+from novalite.db import engine
+
+# URL -> resource. The noun names the file in resources, schemas and views. Every URL below /v2.1
+# is also served with the project id in front (/v2.1/PROJECT/servers); see middleware.py.
+ROUTES: dict[str, type[Resource]] = {
+    "/": versions.VersionsResource,
+    "/v2": versions.LegacyVersionResource,
+    "/v2/": versions.LegacyVersionResource,
+    "/v2.1": versions.VersionResource,
+    "/v2.1/": versions.VersionResource,
+    "/v2.1/servers": servers.ServersResource,
+    "/v2.1/servers/detail": servers.ServersDetailResource,
+    "/v2.1/servers/{server_id}": servers.ServerResource,
+    "/v2.1/servers/{server_id}/action": server_actions.ServerActionResource,
+    "/v2.1/servers/{server_id}/ips": ips.IpsResource,
+    "/v2.1/servers/{server_id}/ips/{network}": ips.IpResource,
+    "/v2.1/servers/{server_id}/os-instance-actions": instance_actions.InstanceActionsResource,
+    "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": (
+        instance_actions.InstanceActionResource
+    ),
+    "/v2.1/flavors": flavors.FlavorsResource,
+    "/v2.1/flavors/detail": flavors.FlavorsDetailResource,
+    "/v2.1/flavors/{flavor_id}": flavors.FlavorResource,
+    "/v2.1/flavors/{flavor_id}/action": flavor_access.FlavorActionResource,
+    "/v2.1/flavors/{flavor_id}/os-flavor-access": flavor_access.FlavorAccessResource,
+    "/v2.1/flavors/{flavor_id}/os-extra_specs": flavor_extra_specs.FlavorExtraSpecsResource,
+    "/v2.1/flavors/{flavor_id}/os-extra_specs/{key}": flavor_extra_specs.FlavorExtraSpecResource,
+    "/v2.1/os-services": services.ServicesResource,
+    "/v2.1/os-services/{service_id}": services.ServiceResource,
+    "/v2.1/os-hypervisors": hypervisors.HypervisorsResource,
+    "/v2.1/os-hypervisors/detail": hypervisors.HypervisorsDetailResource,
+    "/v2.1/os-hypervisors/statistics": hypervisors.HypervisorStatisticsResource,
+    "/v2.1/os-hypervisors/{hypervisor_id}": hypervisors.HypervisorResource,
+    "/v2.1/os-hypervisors/{hypervisor_id}/uptime": hypervisors.HypervisorUptimeResource,
+    "/v2.1/os-hypervisors/{hypervisor_id}/search": hypervisors.HypervisorSearchResource,
+    "/v2.1/os-hypervisors/{hypervisor_id}/servers": hypervisors.HypervisorServersResource,
+    "/v2.1/os-availability-zone": availability_zones.AvailabilityZonesResource,
+    "/v2.1/os-availability-zone/detail": availability_zones.AvailabilityZonesDetailResource,
+}
+
+
+def nouns() -> frozenset[str]:
+    """Return the first path segments below /v2.1; a project id is never one of them."""
+    return frozenset(url.split("/")[2] for url in ROUTES if url.count("/") > 1) - {""}
+
+
+def make_app(
+    conf: cfg.ConfigOpts,
+    database: engine.Database,
+    *,
+    images: Images,
+    networks: Networks,
+    computes: Computes,
+    wakeup: Wakeup,
+    authenticator: auth.Authenticator | None = None,
+    rules: policy.Policy | None = None,
+) -> "falcon.App[Any, Any]":
+    """Return the application."""
+    parts = Parts(
+        conf=conf,
+        database=database,
+        images=images,
+        networks=networks,
+        computes=computes,
+        wakeup=wakeup,
+        policy=rules or policy.Policy(conf),
+    )
+    before = middleware.RequestMiddleware(authenticator or auth.make(conf), nouns())
+    app: falcon.App[Any, Any] = falcon.App(request_type=http.Request, middleware=[before])
+    errors.register(app)
+    for url, resource in ROUTES.items():
+        app.add_route(url, resource(parts))
+    return app

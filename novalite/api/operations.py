@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the API does to servers: create (step 1 of the boot map), change, delete.
+
+Called by the resources. Each is one transaction, then a wake-up that nobody waits for: with the
+bus down the answer is the same, and recovery drives the row. Neighbours are asked before the
+transaction, never inside.
+"""
+
+import secrets
+import string
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from novalite import context as context_module
+from novalite import exception, log
+from novalite.api import server_request, zones
+from novalite.api.parts import Parts
+from novalite.db import builds, deletes, flavors, instance_queries
+from novalite.objects.flavor import Flavor
+from novalite.objects.instance import Instance
+from novalite.objects.request_spec import ImageMeta, RequestSpec
+
+LOG = log.get(__name__)
+
+_RESERVATION_LETTERS = string.ascii_lowercase + string.digits
+# A build or a finish that commits between our read and our write makes a delete look again.
+_DELETE_TRIES = 5
+_GIB = 2**30
+
+Context = context_module.RequestContext
+
+
+def create_servers(
+    parts: Parts, context: Context, request: server_request.ServerRequest
+) -> list[Instance]:
+    """Accept new servers: rows for server, request and open action, then wake a conductor.
+
+    :raises exception.Invalid: flavor, image, network or zone cannot be had
+    :raises exception.PolicyNotAuthorized: a forced host is for administrators
+    """
+    if not context.project_id:
+        raise exception.Forbidden("A server needs a project; the token is for none.")
+    if request.zone.forced:
+        parts.policy.check(context, "servers:create:forced_host")
+    zones.check(parts.conf, request.zone)
+    flavor = _flavor(parts, context, request.flavor_id)
+    image = parts.images.get(context, request.image_id)
+    check_image_fits(flavor, image)
+    parts.networks.validate(context, request.networks, request.count)
+    wanted = _instances(context, request, flavor, image)
+    first = wanted[0][0]
+
+    def work(conn: sa.Connection) -> None:
+        # The quota of the project is taken here, in the transaction that uses it up.
+        builds.create(conn, context, wanted, grace=float(parts.conf.conductor.pending_grace))
+
+    _commit(parts, work, lambda conn: instance_queries.exists(conn, first.uuid))
+    for instance, _spec in wanted:
+        LOG.info("Accepted for building", context=context, instance=instance.uuid)
+    parts.wakeup.run_reservation(context, first.reservation_id)
+    return [instance for instance, _spec in wanted]
+
+
+def _commit(
+    parts: Parts,
+    work: Callable[[sa.Connection], Any],
+    happened: Callable[[sa.Connection], bool],
+) -> None:
+    """Run a transaction; when its end is unknown, look for its effect before answering."""
+    try:
+        parts.database.transaction(work)
+    except exception.DatabaseUnavailable:
+        if not parts.database.read(happened):
+            raise
+
+
+def _flavor(parts: Parts, context: Context, flavor_id: str) -> Flavor:
+    project = None if context.is_admin else context.project_id
+    try:
+        flavor = parts.database.read(lambda conn: flavors.get(conn, flavor_id, project))
+    except exception.FlavorNotFound as error:
+        raise exception.FlavorInBodyNotFound(flavor_id=flavor_id) from error
+    if flavor.disabled:
+        raise exception.FlavorInBodyNotFound(flavor_id=flavor_id)
+    return flavor
+
+
+def check_image_fits(flavor: Flavor, image: ImageMeta) -> None:
+    """Refuse a flavor that is smaller than the image says it needs.
+
+    A root disk of 0 GB has the size of the image, so nothing can be too small there.
+
+    :raises exception.FlavorTooSmall: naming memory or disk
+    """
+    if image.min_ram > flavor.memory_mb:
+        raise exception.FlavorTooSmall(resource="memory")
+    if flavor.root_gb and (image.min_disk > flavor.root_gb or image.size > flavor.root_gb * _GIB):
+        raise exception.FlavorTooSmall(resource="disk")
+
+
+def _instances(
+    context: Context,
+    request: server_request.ServerRequest,
+    flavor: Flavor,
+    image: ImageMeta,
+) -> list[tuple[Instance, RequestSpec]]:
+    reservation = "r-" + "".join(secrets.choice(_RESERVATION_LETTERS) for _ in range(8))
+    moment = time.time()
+    return [
+        _instance(context, request, flavor, image, reservation, moment, index, name)
+        for index, name in enumerate(server_request.names(request.name, request.count))
+    ]
+
+
+def _instance(
+    context: Context,
+    request: server_request.ServerRequest,
+    flavor: Flavor,
+    image: ImageMeta,
+    reservation: str,
+    moment: float,
+    index: int,
+    name: str,
+) -> tuple[Instance, RequestSpec]:
+    key = str(uuid.uuid4())
+    instance = Instance(
+        uuid=key,
+        project_id=str(context.project_id),
+        user_id=str(context.user_id or ""),
+        display_name=name,
+        display_description=request.description,
+        hostname=server_request.hostname(name, key),
+        flavor=flavor,
+        availability_zone=request.zone.zone,
+        image_ref=image.id or request.image_id,
+        user_data=request.user_data,
+        config_drive=request.config_drive,
+        reservation_id=reservation,
+        launch_index=index,
+        access_ip_v4=request.access_ip_v4,
+        access_ip_v6=request.access_ip_v6,
+        disk_config=request.disk_config,
+        metadata=request.metadata,
+        tags=request.tags,
+        security_groups=request.security_groups,
+        created_at=moment,
+        updated_at=moment,
+    )
+    spec = RequestSpec(
+        instance_uuid=key,
+        project_id=instance.project_id,
+        user_id=instance.user_id,
+        flavor=flavor,
+        image=image,
+        availability_zone=request.zone.zone,
+        force_host=request.zone.host,
+        force_node=request.zone.node,
+        scheduler_hints=request.hints,
+        networks=request.networks,
+        security_groups=request.security_groups,
+        num_instances=request.count,
+    )
+    return instance, spec
+
+
+def delete_server(parts: Parts, context: Context, server_id: str, *, force: bool = False) -> None:
+    """Accept the delete of a server; a build that has no host yet ends here and now.
+
+    :raises exception.InstanceNotFound: it is gone already
+    :raises exception.InstanceActionOpen: others keep changing it
+    """
+    lease = float(parts.conf.conductor.begin_timeout)
+
+    def work(conn: sa.Connection) -> deletes.Opened:
+        return deletes.open_delete(conn, context, server_id, lease=lease, force=force)
+
+    opened = None
+    for attempt in range(_DELETE_TRIES):
+        try:
+            opened = parts.database.transaction(work)
+            break
+        except exception.InstanceActionOpen:
+            if attempt == _DELETE_TRIES - 1:
+                raise
+        except exception.DatabaseUnavailable:
+            if not parts.database.read(lambda conn: _delete_is_open(conn, server_id)):
+                raise
+            return
+    if opened is None:
+        return
+    what = "Deleted" if opened.closed else "Accepted for deleting"
+    LOG.info("%s", what, context=context, instance=server_id)
+    if opened.request is not None and opened.host:
+        parts.wakeup.destroy(context, opened.host, opened.request)
+
+
+def _delete_is_open(conn: sa.Connection, server_id: str) -> bool:
+    row = instance_queries.get_row(conn, server_id, read_deleted=True)
+    return bool(row.deleted or row.task_state == "deleting")
+
+
+def update_server(parts: Parts, server_id: str, values: dict[str, Any]) -> None:
+    """Change what PUT may change of a server.
+
+    :raises exception.InstanceNotFound: it is gone
+    """
+    parts.database.transaction(lambda conn: instance_queries.update(conn, server_id, values))

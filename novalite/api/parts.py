@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the resources work with; made once in :func:`novalite.api.app.make_app` and passed on."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from oslo_config import cfg
+
+from novalite import context as context_module
+from novalite.api import policy, wakeup
+from novalite.db import engine
+from novalite.objects.request_spec import ImageMeta, NetworkRequest
+
+
+class Images(Protocol):
+    """What the API asks of the image service."""
+
+    def get(self, context: context_module.RequestContext, image_id: str) -> ImageMeta:
+        """Return the image.
+
+        :raises exception.ImageInBodyNotFound: there is none, or the user may not see it
+        """
+
+
+class Networks(Protocol):
+    """What the API asks of the network service."""
+
+    def validate(
+        self,
+        context: context_module.RequestContext,
+        requested: list[NetworkRequest] | None,
+        count: int,
+    ) -> Any:
+        """Raise if *count* servers cannot have these networks; None means all of the project."""
+
+
+class Computes(Protocol):
+    """What the API asks of compute hosts and waits for."""
+
+    def get_console_output(
+        self,
+        context: context_module.RequestContext,
+        *,
+        host: str,
+        instance_uuid: str,
+        tail_length: int | None,
+        timeout: float,
+    ) -> str:
+        """Return the guest's console text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Options, database, clients of the neighbours and of the other processes."""
+
+    conf: cfg.ConfigOpts
+    database: engine.Database
+    images: Images
+    networks: Networks
+    computes: Computes
+    wakeup: wakeup.Wakeup
+    policy: policy.Policy
+
+
+class Resource:
+    """Base of all resources."""
+
+    def __init__(self, parts: Parts):
+        self.parts = parts
+        self.conf = parts.conf
+        self.database = parts.database
+        self.policy = parts.policy

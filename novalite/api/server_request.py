@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What POST /servers asks for, read from a body that already fits its schema.
+
+Everything that can be refused by looking at the body alone is refused here; what needs the
+database or a neighbour is in :mod:`novalite.api.operations`. A field is never ignored: it works,
+or it is refused with a text that says so.
+"""
+
+import ipaddress
+import re
+import secrets
+import string
+from dataclasses import dataclass, field
+from typing import Any
+
+from oslo_config import cfg
+
+from novalite import exception
+from novalite.api import paging, zones
+from novalite.api.schemas import servers as schemas
+from novalite.objects.request_spec import NetworkRequest
+
+MAX_METADATA = 128
+_PASSWORD_LENGTH = 12
+_PASSWORD_LETTERS = "".join(
+    char for char in string.ascii_letters + string.digits if char not in "0O1lI"
+)
+
+
+@dataclass(slots=True)
+class ServerRequest:
+    """One request for one or several equal servers; ``networks`` None is "auto", [] "none"."""
+
+    name: str
+    flavor_id: str
+    image_id: str
+    zone: zones.Wanted
+    count: int = 1
+    min_count: int = 1
+    networks: list[NetworkRequest] | None = None
+    security_groups: list[str] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+    hints: dict[str, Any] = field(default_factory=dict)
+    description: str | None = None
+    user_data: str | None = None
+    config_drive: bool = False
+    admin_password: str = ""
+    access_ip_v4: str | None = None
+    access_ip_v6: str | None = None
+    disk_config: str = "MANUAL"
+    return_reservation_id: bool = False
+
+
+def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerRequest:
+    """Read a create body.
+
+    :raises exception.Invalid: something cannot be had
+    :raises exception.MetadataLimitExceeded: too many metadata items
+    """
+    server = body["server"]
+    _refuse_unsupported(server)
+    least, count = counts(server)
+    request = ServerRequest(
+        name=server["name"],
+        flavor_id=str(server["flavorRef"]),
+        image_id=_image(server),
+        zone=zones.parse(server.get("availability_zone"), conf.default_schedule_zone),
+        count=count,
+        min_count=least,
+        networks=_networks(server, version, count),
+        security_groups=_security_groups(server),
+        metadata=_metadata(server),
+        tags=sorted(set(server.get("tags", ()))),
+        hints=_hints(body),
+        description=server.get("description"),
+        user_data=server.get("user_data") or None,
+        config_drive=truth("config_drive", server.get("config_drive")),
+        admin_password=server.get("adminPass") or _password(),
+        disk_config=server.get("OS-DCF:diskConfig", "MANUAL"),
+        return_reservation_id=truth("return_reservation_id", server.get("return_reservation_id")),
+    )
+    request.access_ip_v4 = address(server.get("accessIPv4"))
+    request.access_ip_v6 = address(server.get("accessIPv6"))
+    if version < 19:
+        request.description = request.name
+    return request
+
+
+def counts(server: dict[str, Any]) -> tuple[int, int]:
+    """Return (at least, at most) how many servers are wanted.
+
+    :raises exception.InvalidInput: min_count is above max_count or above what one request may ask
+    """
+    least = int(server.get("min_count", 1))
+    most = int(server.get("max_count", least))
+    if least > most:
+        raise exception.InvalidInput("min_count must be <= max_count")
+    if least > schemas.MAX_COUNT:
+        raise exception.InvalidInput(f"min_count must be <= {schemas.MAX_COUNT}")
+    return least, min(most, schemas.MAX_COUNT)
+
+
+def truth(name: str, value: Any) -> bool:
+    """Read yes or no from a body; absent and null are no."""
+    if isinstance(value, str):
+        return paging.boolean(name, value)
+    return bool(value)
+
+
+def address(text: str | None) -> str | None:
+    """Return an address in its shortest form (IPv6 compressed); "" is none."""
+    return str(ipaddress.ip_address(text)) if text else None
+
+
+def _refuse_unsupported(server: dict[str, Any]) -> None:
+    if server.get("key_name"):
+        raise exception.InvalidInput("Invalid key_name provided.")
+    if server.get("personality"):
+        raise exception.InvalidInput("personality (file injection) is not supported by this cloud.")
+    if server.get("block_device_mapping"):
+        raise exception.InvalidInput(
+            "block_device_mapping (boot from volume) is not supported by this cloud."
+        )
+
+
+def _image(server: dict[str, Any]) -> str:
+    """Return the image to boot from; the disks asked for must come down to it alone.
+
+    Clients send next to ``imageRef`` the equal block device: image to local disk, boot index 0.
+    """
+    image = str(server.get("imageRef") or "")
+    devices = server.get("block_device_mapping_v2") or []
+    for device in devices:
+        _check_device(device)
+    if not image:
+        if devices:
+            raise exception.InvalidInput(
+                "Block Device Mapping is Invalid: imageRef must name the image of the boot disk."
+            )
+        raise exception.InvalidInput("Missing imageRef attribute")
+    if len(devices) > 1:
+        raise exception.InvalidInput(
+            "Block Device Mapping is Invalid: only the boot disk can be mapped by this cloud."
+        )
+    for device in devices:
+        _check_boot_device(device, image)
+    return image
+
+
+def _check_device(device: dict[str, Any]) -> None:
+    source, destination = device.get("source_type"), device.get("destination_type", "local")
+    if source in ("volume", "snapshot") or destination == "volume":
+        raise exception.InvalidInput(
+            "Block Device Mapping is Invalid: boot from volume and attaching volumes at create are "
+            "not supported by this cloud."
+        )
+    if source != "image":
+        raise exception.InvalidInput(
+            "Block Device Mapping is Invalid: additional disks come from the flavor's ephemeral "
+            "and swap sizes in this cloud."
+        )
+    if device.get("tag"):
+        raise exception.InvalidInput(
+            "Block Device Mapping is Invalid: tags of disks are not supported by this cloud."
+        )
+
+
+def _check_boot_device(device: dict[str, Any], image: str) -> None:
+    index = device.get("boot_index")
+    if index is None or int(index) != 0 or device.get("uuid", device.get("image_id")) != image:
+        raise exception.InvalidInput(
+            "Block Device Mapping is Invalid: Boot sequence for the instance and image/block "
+            "device mapping combination is not valid."
+        )
+    if device.get("volume_size") or device.get("device_name") or device.get("guest_format"):
+        raise exception.InvalidInput(
+            "Block Device Mapping is Invalid: size, name and format of the boot disk follow from "
+            "flavor and image."
+        )
+
+
+def _networks(server: dict[str, Any], version: int, count: int) -> list[NetworkRequest] | None:
+    asked = server.get("networks")
+    if asked == "none":
+        return []
+    if asked == "auto" or not asked:
+        # Up to 2.36 no networks, and an empty list too, mean whatever the project has; from 2.37
+        # on an empty list means the same, only leaving the field out is refused.
+        return None
+    requests = []
+    for entry in asked:
+        port, fixed_ip = entry.get("port"), entry.get("fixed_ip")
+        if port and fixed_ip:
+            raise exception.InvalidInput(
+                f"Specified Fixed IP '{fixed_ip}' cannot be used with port '{port}': the two "
+                "cannot be specified together."
+            )
+        if not port and not entry.get("uuid"):
+            raise exception.InvalidInput("Bad network format: missing 'uuid'")
+        if count > 1 and port:
+            raise exception.InvalidInput(
+                "Unable to launch multiple instances with a single configured port ID. Please "
+                "launch your instance one by one with different ports."
+            )
+        if count > 1 and fixed_ip:
+            raise exception.InvalidInput(
+                "Invalid fixed_ip: max_count cannot be greater than 1 if an fixed_ip is specified."
+            )
+        requests.append(
+            NetworkRequest(
+                network_id=None if port else entry["uuid"],
+                port_id=port,
+                fixed_ip=address(fixed_ip),
+                tag=entry.get("tag"),
+            )
+        )
+    ports = [request.port_id for request in requests if request.port_id]
+    if len(ports) != len(set(ports)):
+        raise exception.InvalidInput("One port cannot be used twice.")
+    return requests
+
+
+def _security_groups(server: dict[str, Any]) -> list[str]:
+    names = [group["name"] for group in server.get("security_groups", ()) if group.get("name")]
+    return list(dict.fromkeys(names)) or ["default"]
+
+
+def _metadata(server: dict[str, Any]) -> dict[str, str]:
+    metadata: dict[str, str] = server.get("metadata", {})
+    if len(metadata) > MAX_METADATA:
+        raise exception.MetadataLimitExceeded(allowed=MAX_METADATA)
+    return metadata
+
+
+def _hints(body: dict[str, Any]) -> dict[str, Any]:
+    hints = {**body.get("OS-SCH-HNT:scheduler_hints", {}), **body.get("os:scheduler_hints", {})}
+    if "group" in hints:
+        # No server group can exist yet, so none can be found.
+        raise exception.InvalidInput(f"Instance group {hints['group']} could not be found.")
+    return hints
+
+
+def _password() -> str:
+    """Return a password with a capital, a small letter and a digit, without look-alikes."""
+    while True:
+        word = "".join(secrets.choice(_PASSWORD_LETTERS) for _ in range(_PASSWORD_LENGTH))
+        if re.search("[A-Z]", word) and re.search("[a-z]", word) and re.search("[0-9]", word):
+            return word
+
+
+def names(name: str, count: int) -> list[str]:
+    """Return the display names: several servers are numbered from 1, cut to 255 characters."""
+    if count == 1:
+        return [name]
+    tails = [f"-{number}" for number in range(1, count + 1)]
+    return [name[: 255 - len(tail)] + tail for tail in tails]
+
+
+def hostname(name: str, uuid: str) -> str:
+    """Return a valid host name made from a display name, 63 characters at most."""
+    text = name.encode("latin-1", "ignore").decode("latin-1")[:63]
+    text = re.sub(r"[._\s]", "-", text)
+    text = re.sub(r"[^\w-]+", "", text, flags=re.ASCII).lower().strip("-")
+    return text or f"Server-{uuid}"

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and checks bodies: size, depth, JSON, schema. Every refusal names the field and its value.
+
+A schema is JSON Schema (draft 4) with Nova's two additions: ``minimum`` and ``maximum`` also hold
+for numbers given as text, and the formats of :mod:`novalite.api.formats`.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import jsonschema
+from jsonschema import validators
+
+from novalite import exception
+from novalite.api import formats, http, microversion
+
+# As oslo.middleware's default for Nova; user data alone may take 64 KiB of it.
+MAX_BODY = 114688
+MAX_DEPTH = 32
+# So much of a wrong value is shown in a message.
+SHOWN = 200
+
+_MEDIA_TYPES = ("", "application/json", "application/vnd.openstack.compute+json")
+_SURROGATE = re.compile(rb"\\u[dD][89abAB]")
+Handler = TypeVar("Handler", bound=Callable[..., None])
+
+
+class RequestTooLarge(exception.Invalid):
+    msg_fmt = "Request is too large. The limit is %(limit)d bytes."
+
+
+class UnsupportedMediaType(exception.Invalid):
+    msg_fmt = "Unsupported Content-Type"
+
+
+class MalformedBody(exception.Invalid):
+    msg_fmt = "Malformed request body"
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() and len(value) < 40 else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value
+
+
+def _minimum(_validator: Any, bound: float, value: Any, _schema: Any) -> Iterator[Any]:
+    number = _number(value)
+    if number is not None and number < bound:
+        yield jsonschema.ValidationError(f"{_shown(value)} is less than the minimum of {bound}")
+
+
+def _maximum(_validator: Any, bound: float, value: Any, _schema: Any) -> Iterator[Any]:
+    number = _number(value)
+    if number is not None and number > bound:
+        yield jsonschema.ValidationError(f"{_shown(value)} is greater than the maximum of {bound}")
+
+
+_Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft4Validator, {"minimum": _minimum, "maximum": _maximum}
+)
+
+
+class Schema:
+    """One compiled schema."""
+
+    def __init__(self, schema: dict[str, Any]):
+        _Validator.check_schema(schema)
+        self._validator = _Validator(schema, format_checker=formats.CHECKER)
+
+    def check(self, value: Any) -> None:
+        """Raise for the first thing that is wrong.
+
+        :raises exception.ValidationError: naming field and value
+        """
+        error = next(self._validator.iter_errors(value), None)
+        if error is not None:
+            raise exception.ValidationError(detail=_explain(error))
+
+
+def schemas(*steps: tuple[int, dict[str, Any]]) -> microversion.Ranges:
+    """Compile the schemas of one body: pairs of (since which minor version, schema)."""
+    return microversion.Ranges(*((since, Schema(schema)) for since, schema in steps))
+
+
+def body(ranges: microversion.Ranges) -> Callable[[Handler], Handler]:
+    """Decorator of a handler: its body is in ``req.state.body`` and fits the schema."""
+
+    def decorate(handler: Handler) -> Handler:
+        @functools.wraps(handler)
+        def checked(self: Any, req: Any, resp: Any, **params: str) -> None:
+            document = read(req)
+            ranges.at(req.state.version).check(document)
+            req.state.body = document
+            handler(self, req, resp, **params)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+def read(req: http.Request) -> Any:
+    """Return the decoded body.
+
+    :raises RequestTooLarge: more than MAX_BODY bytes
+    :raises MalformedBody: no JSON, nested too deep, or text that is no Unicode
+    """
+    if (req.content_length or 0) > MAX_BODY:
+        raise RequestTooLarge(limit=MAX_BODY)
+    media_type = (req.content_type or "").partition(";")[0].strip().lower()
+    if media_type not in _MEDIA_TYPES:
+        raise UnsupportedMediaType()
+    raw = req.bounded_stream.read(MAX_BODY + 1)
+    if len(raw) > MAX_BODY:
+        raise RequestTooLarge(limit=MAX_BODY)
+    try:
+        document = json.loads(raw, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise MalformedBody() from error
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _too_deep(document):
+        raise MalformedBody(f"Malformed request body: nested deeper than {MAX_DEPTH} levels")
+    if _SURROGATE.search(raw):
+        _refuse_lone_surrogates(document)
+    return document
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _too_deep(document: Any) -> bool:
+    level, nodes = 0, [document]
+    while nodes:
+        level += 1
+        if level > MAX_DEPTH:
+            return True
+        nodes = [
+            child
+            for node in nodes
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+        ]
+    return False
+
+
+def _refuse_lone_surrogates(document: Any) -> None:
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise MalformedBody("Malformed request body: half of a surrogate pair") from error
+
+
+def _shown(value: Any) -> str:
+    words = repr(value)
+    return words if len(words) <= SHOWN else f"{words[:SHOWN]}..."
+
+
+def _explain(error: Any) -> str:
+    message = str(error.message)
+    if error.validator == "format":
+        message = formats.message(error.validator_value, error.instance)
+    if len(message) > 2 * SHOWN:
+        # The library quotes the whole value first and says what is wrong with it last.
+        message = f"{message[:SHOWN]}...{message[-SHOWN:]}"
+    path = list(error.absolute_path)
+    if error.validator == "additionalProperties" or not path:
+        return f"Invalid input received: {message}" if not path else _at(path, error, message)
+    return _at(path, error, message)
+
+
+def _at(path: list[Any], error: Any, message: str) -> str:
+    field = path[-1]
+    if isinstance(field, int) and len(path) > 1:
+        field = f"{path[-2]}/{field}"
+    value = error.instance
+    shown = value if isinstance(value, str) else _shown(value)
+    if len(shown) > SHOWN:
+        shown = f"{shown[:SHOWN]}..."
+    return f"Invalid input for field/attribute {field}. Value: {shown}. {message}"

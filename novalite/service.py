@@ -42,6 +42,8 @@ class Notifier:
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
                 channel.sendto("\n".join(lines).encode(), address)
+        except (ConnectionRefusedError, FileNotFoundError):
+            LOG.debug("Whoever wanted to be told %s has gone", lines[0])
         except OSError as error:
             LOG.warning("systemd could not be told %s: %s", lines[0], error)
 

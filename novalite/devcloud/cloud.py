@@ -133,7 +133,7 @@ class DevCloud:
         )
         self.services.write(common, self._all(settings))
         admin = ("admin", "admin", settings.admin_password)
-        demo = ("demo", "demo", settings.admin_password)
+        demo = ("demo", "demo", settings.demo_password)
         clouds = configuration.clouds_yaml(
             settings.endpoints, {"novalite": admin, "novalite-demo": demo}
         )
@@ -223,8 +223,11 @@ class DevCloud:
         return configuration.neighbors(
             settings.endpoints,
             state_path=str(self.directory),
-            admin_password=settings.admin_password,
-            service_password=settings.service_password,
+            passwords={
+                "admin": settings.admin_password,
+                "demo": settings.demo_password,
+                "service": settings.service_password,
+            },
         )
 
     def _nova(self, settings: state.Settings) -> list[configuration.Service]:

@@ -9,6 +9,7 @@ import yaml
 Sections = dict[str, dict[str, object]]
 
 REGION = "RegionOne"
+CONDUCTOR = "novalite-conductor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Service:
     :param name: in ``ps``, in the names of its files and as an argument of ``logs``
     :param binary: its name in the services table; empty if it has no record there
     :param http: URLs that must answer before it counts as ready
+    :param after: program that it registers with at its start, and so is better started after
     :param own: what stands in its own file, over the common one
     """
 
@@ -56,6 +58,7 @@ class Service:
     binary: str = ""
     host: str = ""
     http: tuple[str, ...] = ()
+    after: str = ""
     own: Sections = field(default_factory=dict)
 
 
@@ -127,8 +130,8 @@ def services(
 ) -> list[Service]:
     """Return the services of Nova itself, in the order in which they are shown."""
     return [
-        *_control("conductor", conductors),
-        *_control("scheduler", schedulers),
+        *_control(CONDUCTOR, conductors),
+        *_control("novalite-scheduler", schedulers),
         *[compute(number, state_path) for number in range(1, computes + 1)],
         Service(
             name="api",
@@ -153,11 +156,13 @@ def compute(number: int, state_path: str) -> Service:
         program="novalite-compute",
         binary="nova-compute",
         host=name,
+        after=CONDUCTOR,
         own={"DEFAULT": {"host": name, "state_path": f"{state_path}/{name}"}},
     )
 
 
-def _control(name: str, count: int) -> list[Service]:
+def _control(program: str, count: int) -> list[Service]:
+    name = program.removeprefix("novalite-")
     made = []
     for number in range(1, count + 1):
         suffix = "" if count == 1 else str(number)
@@ -165,19 +170,21 @@ def _control(name: str, count: int) -> list[Service]:
         made.append(
             Service(
                 name=name + suffix,
-                program=f"novalite-{name}",
+                program=program,
                 binary=f"nova-{name}",
                 host=host,
+                after="" if program == CONDUCTOR else CONDUCTOR,
                 own={"DEFAULT": {"host": host}},
             )
         )
     return made
 
 
-def neighbors(
-    endpoints: Endpoints, *, state_path: str, admin_password: str, service_password: str
-) -> Service:
-    """Return the stand-ins for identity, image and network."""
+def neighbors(endpoints: Endpoints, *, state_path: str, passwords: Mapping[str, str]) -> Service:
+    """Return the stand-ins for identity, image and network.
+
+    :param passwords: of the accounts ``admin``, ``demo`` and ``service``
+    """
     return Service(
         name="neighbors",
         program="novalite-neighbors",
@@ -191,8 +198,7 @@ def neighbors(
                 "network_port": endpoints.network,
                 "region": REGION,
                 "compute_endpoint": endpoints.compute_url,
-                "admin_password": admin_password,
-                "service_password": service_password,
+                **{f"{account}_password": word for account, word in passwords.items()},
             },
         },
     )

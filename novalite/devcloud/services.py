@@ -65,15 +65,23 @@ class Services:
     def start(
         self, services: Iterable[Service], timeout: float = 30.0, progress: Progress | None = None
     ) -> None:
-        """Start all at once and return when each is ready; those that run are left alone.
+        """Start all side by side and return when each is ready; those that run are left alone.
+
+        What registers with a conductor is started when the conductors listen: a call to nobody
+        would only be noticed by its time-out.
 
         :param progress: called with the name and the seconds it took, in the order of readiness
         :raises ServiceError: one ended, or was not ready in *timeout* seconds
         """
         began = time.monotonic()
+        later = list(services)
+        waiting: list[Service] = []
         with ReadyListener() as listener:
-            waiting = self.launch(services, listener)
-            while waiting:
+            while waiting or later:
+                programs = {service.program for service in [*waiting, *later]}
+                now = [service for service in later if service.after not in programs]
+                later = [service for service in later if service not in now]
+                waiting += self._launch(now, listener)
                 listener.listen(0.02)
                 for service in list(waiting):
                     if self._is_ready(service, listener):
@@ -85,18 +93,21 @@ class Services:
                 if waiting and time.monotonic() - began > timeout:
                     raise self._late(waiting[0], listener, timeout)
 
-    def launch(self, services: Iterable[Service], listener: ReadyListener) -> list[Service]:
-        """Start those that do not run yet, without waiting, and return them.
+    def launch(self, services: Iterable[Service]) -> None:
+        """Start those that do not run yet, without waiting for readiness.
 
         :raises ServiceError: a program cannot be executed
         """
+        self._launch(services, None)
+
+    def _launch(self, services: Iterable[Service], listener: ReadyListener | None) -> list[Service]:
         launched = []
         for service in services:
             process = self.process(service.name)
             if process.alive():
                 continue
             environment = dict(self._environment)
-            if service.binary:
+            if service.binary and listener is not None:
                 environment["NOTIFY_SOCKET"] = listener.address(service.name)
             try:
                 process.start(self.command(service.program, service.name), environment)

@@ -30,6 +30,7 @@ class Settings:
     image_port: int
     network_port: int
     admin_password: str = field(repr=False)
+    demo_password: str = field(repr=False)
     service_password: str = field(repr=False)
     computes: int = 1
     transport_url: str | None = field(default=None, repr=False)
@@ -61,6 +62,7 @@ def new_settings() -> Settings:
         image_port=image,
         network_port=network,
         admin_password=secrets.token_urlsafe(18),
+        demo_password=secrets.token_urlsafe(18),
         service_password=secrets.token_urlsafe(18),
     )
 

@@ -27,8 +27,7 @@ from tests.functional import books as books_module
 from tests.functional.waiting import eventually
 
 FAST = Path(__file__).with_name("fast.conf")
-ADMIN_PASSWORD = "admin-password"
-SERVICE_PASSWORD = "service-password"
+PASSWORDS = {name: f"{name}-password" for name in ("admin", "demo", "service")}
 _REREAD = re.compile(r"has read its options again|keeps its former options")
 
 
@@ -145,7 +144,7 @@ class Cloud:
                 transport_url=str(self._transport_url),
                 database_url=self.database_url,
                 state_path=str(self.directory),
-                service_password=SERVICE_PASSWORD,
+                service_password=PASSWORDS["service"],
             ),
             {"api": {"auth_strategy": self._auth}},
             self._config,
@@ -175,6 +174,10 @@ class Cloud:
         """Start services, or all, and wait until each is ready."""
         chosen = [self._services[name] for name in names or self._services]
         self.services.start(chosen, timeout=60.0)
+
+    def launch(self, *names: str) -> None:
+        """Start services without waiting, where what they need is away."""
+        self.services.launch([self._services[name] for name in names])
 
     def stop(self, *names: str) -> None:
         """Stop services with SIGTERM and wait for their end."""
@@ -247,10 +250,10 @@ class Cloud:
         return self.client()
 
     def client(self, user: str = "admin", project: str = "admin") -> api_module.Api:
-        """Return a client for a user; with keystone only ``admin`` is known."""
+        """Return a client for a user; keystone knows ``admin`` and ``demo``."""
         token = f"{user}:{project}"
         if self._auth == "keystone":
-            token = password_token(self.endpoints.auth_url, user, ADMIN_PASSWORD, project)
+            token = password_token(self.endpoints.auth_url, user, PASSWORDS[user], project)
         return api_module.Api(self.endpoints.compute_url, token)
 
     def rows(self, query: str, **values: Any) -> list[dict[str, Any]]:
@@ -312,8 +315,7 @@ class Cloud:
         return configuration.neighbors(
             self.endpoints,
             state_path=str(self.directory),
-            admin_password=ADMIN_PASSWORD,
-            service_password=SERVICE_PASSWORD,
+            passwords=PASSWORDS,
         )
 
 

@@ -27,8 +27,8 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
     gc.set_threshold(200_000, 20, 50)
     database = engine.Database(conf)
 
-    def load(mark: float | None) -> Any:
-        return database.read(lambda conn: compute_nodes.pictures(conn, mark))
+    def load(mark: float | None, known: Any) -> Any:
+        return database.read(lambda conn: compute_nodes.pictures(conn, mark, known))
 
     try:
         return manager.SchedulerManager(conf, load, conductor_rpcapi.ConductorAPI(bus), fail)

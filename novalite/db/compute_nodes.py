@@ -3,6 +3,7 @@
 
 import dataclasses
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -58,10 +59,27 @@ _AGE = (now() - _s.c.last_seen_up).label("age")
 _JOINED = sa.select(
     _t.c.id.label("node_id"), _t.c.uuid.label("node_uuid"), _t.c.picture, _s, _AGE
 ).join(_s, sa.and_(_s.c.host == _t.c.host, _s.c.binary == "nova-compute"))
-_CHANGED = _JOINED.where(
-    sa.or_(_t.c.updated_at > sa.bindparam("mark"), _s.c.updated_at > sa.bindparam("mark"))
-).order_by(_t.c.id)
 _EVERY = _JOINED.order_by(_t.c.id)
+# The same without the picture, which costs more to read than all the rest.
+_HEADS = (
+    sa.select(
+        _t.c.id.label("node_id"),
+        _t.c.uuid.label("node_uuid"),
+        _t.c.hypervisor_hostname,
+        _t.c.epoch.label("node_epoch"),
+        _t.c.counter,
+        _s,
+        _AGE,
+    )
+    .join(_s, sa.and_(_s.c.host == _t.c.host, _s.c.binary == "nova-compute"))
+    .order_by(_t.c.id)
+)
+_CHANGED = _HEADS.where(
+    sa.or_(_t.c.updated_at > sa.bindparam("mark"), _s.c.updated_at > sa.bindparam("mark"))
+)
+_PICTURES = sa.select(_t.c.id, _t.c.picture).where(_t.c.id.in_(sa.bindparam("ids", expanding=True)))
+# So many pictures are read by one statement; databases limit the number of parameters.
+_CHUNK = 500
 _SETTLED = sa.select(_al.c.node, _al.c.consumer).where(
     _al.c.created_at > sa.bindparam("mark"), _al.c.resource_class == "VCPU"
 )
@@ -109,30 +127,48 @@ def save(conn: sa.Connection, picture: ComputeNode) -> bool:
 
 
 def pictures(
-    conn: sa.Connection, since: float | None
+    conn: sa.Connection, since: float | None, known: Mapping[str, ComputeNode] | None = None
 ) -> tuple[list[tuple[ComputeNode, Service]], float]:
     """Return the pictures with their services that changed since the mark, and the next mark.
 
     *since* is a mark that an earlier call returned, or None for all. ``ComputeNode.instances``
     names the servers whose claims came into the books since the mark. Marks and ages are on the
     database's clock.
+
+    :param known: the caller's pictures by the node's name; one that is still the newest is not
+        read again but returned itself, with its ``instances`` set
     """
     moment = float(conn.execute(_NOW).scalar_one())
-    if since is None:
-        rows = conn.execute(_EVERY).all()
-        mark = moment - SETTLED
-    else:
-        mark = since - OVERLAP
-        rows = conn.execute(_CHANGED, {"mark": mark}).all()
+    mark = moment - SETTLED if since is None else since - OVERLAP
+    # Claims first: one that is named must be in the picture that is read after it.
     settled: dict[str, list[str]] = {}
     for node, consumer in conn.execute(_SETTLED, {"mark": mark}):
         settled.setdefault(node, []).append(consumer)
+    heads = conn.execute(_HEADS if since is None else _CHANGED, {"mark": mark}).all()
+    newest = {row.node_id: _newest(row, known or {}) for row in heads}
+    missing = [node_id for node_id, picture in newest.items() if picture is None]
+    for start in range(0, len(missing), _CHUNK):
+        chunk = missing[start : start + _CHUNK]
+        for node_id, picture in conn.execute(_PICTURES, {"ids": chunk}):
+            newest[node_id] = base.decode(picture)
     records = []
-    for row in rows:
-        node = _from_row(row)
-        node.instances = settled.get(node.hypervisor_hostname, [])
+    for row in heads:
+        node = newest[row.node_id]
+        if node is None:
+            continue  # deleted between the two statements
+        node.uuid = row.node_uuid
+        node.instances = settled.get(row.hypervisor_hostname, [])
         records.append((node, services.from_row(row)))
     return records, moment
+
+
+def _newest(row: Any, known: Mapping[str, ComputeNode]) -> ComputeNode | None:
+    """Return the known picture of the row's node if the row holds no newer one."""
+    node = known.get(row.hypervisor_hostname)
+    if node is None or node.uuid != row.node_uuid:
+        return None
+    held = (node.generation.epoch, node.generation.counter)
+    return node if held == (row.node_epoch, row.counter) else None
 
 
 def _from_row(row: Any) -> ComputeNode:

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from novalite.objects.compute_node import ComputeNode
@@ -22,8 +22,9 @@ from novalite.scheduler.host_state import HostState
 LOG = logging.getLogger(__name__)
 
 HostRecord = tuple[ComputeNode, Service]
-# load(mark) returns what changed since the mark, or everything for None, and the next mark.
-Load = Callable[[float | None], tuple[Sequence[HostRecord], float]]
+# load(mark, known) returns what changed since the mark, or everything for None, and the next mark.
+# It may return a known picture itself where there is no newer one.
+Load = Callable[[float | None, Mapping[str, ComputeNode]], tuple[Sequence[HostRecord], float]]
 
 # Seconds for which a selection counts if nobody says what became of it.
 OVERLAY_LIFE = 15.0
@@ -83,6 +84,8 @@ class HostManager:
         self._lock = threading.RLock()
         self._entries: dict[str, _Entry] = {}
         self._states: list[HostState] = []
+        # The newest picture of each node; only the poll touches it.
+        self._pictures: dict[str, ComputeNode] = {}
         self._look_again = float("-inf")
         # Selected servers that no picture names yet: node and end of life, oldest first.
         self._overlays: dict[str, tuple[str, float]] = {}
@@ -137,7 +140,7 @@ class HostManager:
 
     def _poll(self, started: float) -> None:
         everything = started - self._swept_at >= self._settings.sweep_interval
-        records, mark = self._load(None if everything else self._mark)
+        records, mark = self._load(None if everything else self._mark, self._pictures)
         with self._lock:
             for node, service in records:
                 self._take(node, service, started)
@@ -154,6 +157,7 @@ class HostManager:
             state = HostState(node, zone=self._settings.default_zone)
             entry = self._entries[name] = _Entry(state, service, read_at)
             self._states.append(state)
+            self._pictures[name] = node
             LOG.info("Host %s (node %s) is known now", node.host, name)
         else:
             held = entry.state.picture
@@ -161,6 +165,7 @@ class HostManager:
             anew = node.uuid != held.uuid or service.uuid != entry.service.uuid
             if anew or node.generation.newer_than(held.generation):
                 entry.state.update(node)
+                self._pictures[name] = node
             entry.service, entry.read_at = service, read_at
             entry.state.zone = self._settings.default_zone
         change = entry.look(self._clock(), self._settings.service_down_time)
@@ -173,7 +178,7 @@ class HostManager:
         gone = [name for name in self._entries if name not in known]
         for name in gone:
             LOG.info("Node %s is gone", name)
-            del self._entries[name]
+            del self._entries[name], self._pictures[name]
         if gone:
             self._states = [entry.state for entry in self._entries.values()]
 

@@ -35,7 +35,7 @@ class Books:
         service = service or fakes.service(node.host)
         self.rows[node.hypervisor_hostname] = (self.moment, node, service)
 
-    def load(self, mark):
+    def load(self, mark, known):
         self.marks.append(mark)
         if self.broken:
             raise self.broken
@@ -171,7 +171,7 @@ class SlowLoad:
         self.calls = 0
         self.error = error
 
-    def __call__(self, mark):
+    def __call__(self, mark, known):
         self.calls += 1
         self.begun.release()
         assert self.go.acquire(timeout=10)

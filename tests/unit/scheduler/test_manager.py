@@ -53,7 +53,7 @@ def make(load, **overrides):
 
 def fixed(*records):
     """A load function for hosts that never change."""
-    return lambda mark: (list(records) if mark is None else [], 1.0)
+    return lambda mark, known: (list(records) if mark is None else [], 1.0)
 
 
 def one_host(**changes):
@@ -109,7 +109,7 @@ def test_a_failure_of_one_request_does_not_touch_the_others():
 
 
 def test_an_unreadable_database_is_an_error_of_the_call():
-    def load(mark):
+    def load(mark, known):
         raise exception.DatabaseUnavailable()
 
     manager = make(load)
@@ -211,7 +211,7 @@ class Cloud:
         self.nodes = {f"h{i:02d}": fakes.node(f"h{i:02d}") for i in range(count)}
         self.changed = set(self.nodes)
 
-    def load(self, mark):
+    def load(self, mark, known):
         found = [(self.picture(name), fakes.service(name)) for name in sorted(self.changed)]
         self.changed.clear()
         for node in self.nodes.values():

@@ -6,14 +6,16 @@ machine. A signal is sent only through a pidfd whose process has that start time
 kernel has given to somebody else is never hit.
 """
 
+import contextlib
 import json
 import os
 import secrets
 import select
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -57,6 +59,10 @@ class Process:
             return
         for directory in (self._file.parent, self.log.parent):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _signals_deferred():
+            self._start(argv, env, cwd)
+
+    def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> None:
         mark = secrets.token_hex(8)
         # The log is opened for appending: a restart continues it.
         with open(self.log, "ab", opener=_private) as log:
@@ -272,6 +278,27 @@ def _kill_marked(mark: str) -> None:
                 os.kill(pid, signal.SIGKILL)
         except OSError:
             continue  # it has ended, or it is somebody else's
+
+
+@contextlib.contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait: one between the start of a process and the writing of its pid
+    file would leave a process that nobody knows."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    former = {
+        number: signal.signal(number, lambda number, _frame: caught.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        for caught_number in caught:
+            signal.raise_signal(caught_number)
 
 
 def _private(path: str, flags: int) -> int:

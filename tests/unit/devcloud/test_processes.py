@@ -119,6 +119,21 @@ def test_a_process_of_a_former_boot_does_not_run(
     file.write_text(real)
 
 
+def test_a_signal_during_the_start_waits_for_the_pid_file(
+    process: processes.Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(file: Path, text: str) -> None:
+        signal.raise_signal(signal.SIGINT)
+        written(file, text)
+
+    written = processes.write_private
+    monkeypatch.setattr(processes, "write_private", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        start(process, PATIENT)
+    assert process.alive()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_died_names_the_service_and_its_last_lines(process: processes.Process) -> None:
     process.start([sys.executable, "-c", "print('no database'); raise SystemExit(3)"], ENVIRONMENT)
     assert process.wait(10.0)

@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 BINARY = "nova-scheduler"
 # Seconds between two tries to register; a call to a conductor that starts just now gets lost.
-RETRY = 1.0
+RETRY = 0.5
 
 
 class Heartbeat:

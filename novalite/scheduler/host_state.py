@@ -6,7 +6,7 @@ it selects. Pure: whether the service is up was found out by the host manager's 
 plain attribute here.
 """
 
-from novalite.objects import capacity, decision
+from novalite.objects import capacity, reason
 from novalite.objects.capacity import Need, Rooms
 from novalite.objects.compute_node import ComputeNode
 from novalite.scheduler import demand
@@ -95,7 +95,7 @@ class HostState:
         disk = capacity.disk_room(picture, disk_gb)
         vcpu = capacity.vcpu_room(picture, vcpus)
         self.rooms = Rooms(memory, disk, vcpu)
-        self.memory_sums, self.disk_sums, self.vcpu_sums = decision.sums(picture, self.rooms)
+        self.memory_sums, self.disk_sums, self.vcpu_sums = reason.sums(picture, self.rooms)
         self.largest_memory_mb = memory.largest
         self.largest_disk_gb = disk.largest
         self.largest_vcpus = vcpu.largest

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from novalite.objects import decision as decisions
 from novalite.objects.capacity import Rooms
-from novalite.objects.decision import Decision, FilterCount, Miss, Reason, Weighed
+from novalite.objects.decision import Decision, FilterCount, Miss, Weighed
+from novalite.objects.reason import Reason, room_reasons
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters.base import Filter
 from novalite.scheduler.host_state import HostState
@@ -115,7 +116,9 @@ class Shortlist:
             misses=self._nearest(_NEAREST_ON_SUCCESS if chosen else decisions.NEAREST),
             weighers=[(weigher.name, weigher.multiplier) for weigher in self._weighers],
             weights=[self._weighed(index) for index in order[: decisions.TOP]],
-            room=decisions.room_reasons(chosen.picture, rooms, need) if chosen and rooms else [],
+            room=reasons_module.room_reasons(chosen.picture, rooms, need)
+            if chosen and rooms
+            else [],
         )
 
     def _counts(self) -> list[FilterCount]:

@@ -9,7 +9,7 @@ always give the same answer, without clock, database, bus or options.
 from typing import ClassVar
 
 from novalite.objects.capacity import Resource
-from novalite.objects.decision import Reason
+from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.host_state import HostState
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """CoreFilter: vcpus, with overcommit by ``cpu_allocation_ratio``. Pure."""
 
-from novalite.objects import decision
+from novalite.objects import reason
 from novalite.objects.capacity import Resource
-from novalite.objects.decision import Reason
+from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
 from novalite.scheduler.host_state import HostState
 
-_CODES = decision.TOO_LITTLE[Resource.VCPU]
+_CODES = reason.TOO_LITTLE[Resource.VCPU]
 
 
 class CoreFilter(base.Filter):
@@ -20,4 +20,4 @@ class CoreFilter(base.Filter):
         """Return None, ``not_enough_vcpu`` or ``larger_than_host_vcpu``."""
         if host.largest_vcpus >= demand.vcpus:
             return None
-        return decision.shortage(_CODES, demand.vcpus, host.vcpu_sums)
+        return reason.shortage(_CODES, demand.vcpus, host.vcpu_sums)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """DiskFilter: local disk, with overcommit by ``disk_allocation_ratio``. Pure."""
 
-from novalite.objects import decision
+from novalite.objects import reason
 from novalite.objects.capacity import Resource
-from novalite.objects.decision import Reason
+from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
 from novalite.scheduler.host_state import HostState
 
-_CODES = decision.TOO_LITTLE[Resource.DISK]
+_CODES = reason.TOO_LITTLE[Resource.DISK]
 
 
 class DiskFilter(base.Filter):
@@ -20,4 +20,4 @@ class DiskFilter(base.Filter):
         """Return None, ``not_enough_disk`` or ``larger_than_host_disk``."""
         if host.largest_disk_gb >= demand.disk_gb:
             return None
-        return decision.shortage(_CODES, demand.disk_gb, host.disk_sums)
+        return reason.shortage(_CODES, demand.disk_gb, host.disk_sums)

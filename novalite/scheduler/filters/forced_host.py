@@ -5,7 +5,7 @@ It is not in the registry: nobody enables it. With it a forced request goes the 
 other, and its decision accounts for every host too.
 """
 
-from novalite.objects.decision import Reason
+from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
 from novalite.scheduler.host_state import HostState

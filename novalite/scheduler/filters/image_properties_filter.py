@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ImagePropertiesFilter: the host must be able to run what the image is made for. Pure."""
 
-from novalite.objects.decision import Reason
+from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
 from novalite.scheduler.host_state import HostState

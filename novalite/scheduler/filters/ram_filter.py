@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """RamFilter: memory, with overcommit by ``ram_allocation_ratio``. Pure."""
 
-from novalite.objects import decision
+from novalite.objects import reason
 from novalite.objects.capacity import Resource
-from novalite.objects.decision import Reason
+from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
 from novalite.scheduler.host_state import HostState
 
-_CODES = decision.TOO_LITTLE[Resource.MEMORY]
+_CODES = reason.TOO_LITTLE[Resource.MEMORY]
 
 
 class RamFilter(base.Filter):
@@ -20,4 +20,4 @@ class RamFilter(base.Filter):
         """Return None, ``not_enough_memory`` or ``larger_than_host_memory``."""
         if host.largest_memory_mb >= demand.memory_mb:
             return None
-        return decision.shortage(_CODES, demand.memory_mb, host.memory_sums)
+        return reason.shortage(_CODES, demand.memory_mb, host.memory_sums)

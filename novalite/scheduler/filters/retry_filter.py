@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RetryFilter: not again to a host where this server really failed. Pure."""
 
-from novalite.objects.decision import Reason
+from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
 from novalite.scheduler.host_state import HostState

@@ -4,7 +4,7 @@
 import pytest
 
 from novalite import exception
-from novalite.objects.decision import Reason
+from novalite.objects.reason import Reason
 from novalite.scheduler import demand, filters
 from novalite.scheduler.filters import base
 from tests.unit.scheduler import fakes

@@ -37,7 +37,7 @@ def make(*answers):
 
 def test_registers_then_reports_with_a_growing_counter():
     beat, conductor, failures = make(Registration(epoch=4), ReportAnswer(), ReportAnswer())
-    assert beat.spacing() == 1.0
+    assert beat.spacing() == 0.5
     for _ in range(3):
         beat.beat()
     assert beat.spacing() == 10.0
@@ -53,7 +53,7 @@ def test_a_conductor_that_is_not_there_yet_is_asked_again_with_more_patience():
     beat, conductor, _ = make(away(), away(), Registration(epoch=1), away(), ReportAnswer())
     for _ in range(5):
         beat.beat()
-    assert [kwargs["timeout"] for _, kwargs in conductor.asked] == [1.0, 2.0, 3.0, 10.0, 10.0]
+    assert [kwargs["timeout"] for _, kwargs in conductor.asked] == [0.5, 1.0, 1.5, 10.0, 10.0]
     assert conductor.asked[-1][1]["report"].counter == 2
 
 

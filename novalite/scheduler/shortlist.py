@@ -116,9 +116,7 @@ class Shortlist:
             misses=self._nearest(_NEAREST_ON_SUCCESS if chosen else decisions.NEAREST),
             weighers=[(weigher.name, weigher.multiplier) for weigher in self._weighers],
             weights=[self._weighed(index) for index in order[: decisions.TOP]],
-            room=reasons_module.room_reasons(chosen.picture, rooms, need)
-            if chosen and rooms
-            else [],
+            room=room_reasons(chosen.picture, rooms, need) if chosen and rooms else [],
         )
 
     def _counts(self) -> list[FilterCount]:

@@ -16,8 +16,8 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_messaging import exceptions as messaging_exceptions
 
+from novalite import broker, exception
 from novalite import context as context_module
-from novalite import exception
 from novalite.objects import base
 
 LOG = logging.getLogger(__name__)
@@ -52,7 +52,9 @@ class Bus:
 
     def __init__(self, conf: cfg.ConfigOpts):
         self.conf = conf
-        self.transport = messaging.get_rpc_transport(conf, allowed_remote_exmods=EXMODS)
+        self.transport = messaging.get_rpc_transport(
+            conf, url=broker.url(conf), allowed_remote_exmods=EXMODS
+        )
 
     def client(self, target: messaging.Target, version_cap: str | None = None) -> Any:
         """Return an RPC client for *target* whose publishing gives up at once without a broker."""

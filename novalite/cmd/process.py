@@ -10,10 +10,11 @@ import sys
 
 from oslo_config import cfg
 
-from novalite import concurrency, exception, log, rpc, service
+from novalite import broker, concurrency, exception, log, rpc, service
 from novalite import conf as conf_module
 from novalite.cmd import launch
 from novalite.conf import load, messaging, rules
+from novalite.conf.files import place
 
 LOG = logging.getLogger(__name__)
 
@@ -44,12 +45,12 @@ def run(
     log.setup(conf, program)
     _warn(cautions)
     LOG.info("%s starts on %s with %s", program, conf.host, concurrency.backend())
-    try:
-        if needs_database:
-            _check_database(conf)
-    except load.ConfigError as error:
-        LOG.error("%s", error)
-        launch.die(program, str(error))
+    refusal = _refusal(conf, needs_bus=needs_bus, needs_database=needs_database)
+    if refusal is not None:
+        LOG.error("%s", refusal)
+        if _log_is_elsewhere():
+            launch.die(program, refusal)
+        return 1
     bus = rpc.Bus(conf) if needs_bus else None
     end = _End()
     manager = build(conf, bus, end.fail)
@@ -62,11 +63,27 @@ def run(
     return end.service.run()
 
 
-def _check_database(conf: cfg.ConfigOpts) -> None:
-    # A compute never imports the database's code.
-    from novalite.cmd import storage
+def _refusal(conf: cfg.ConfigOpts, *, needs_bus: bool, needs_database: bool) -> str | None:
+    """Look at what the program depends on; return why it must not start, if so."""
+    try:
+        if needs_database:
+            # Imported here since a compute never loads the database's code.
+            from novalite.cmd import storage
 
-    storage.check(conf)
+            storage.check(conf)
+        if needs_bus:
+            broker.handshake(conf)
+    except load.ConfigError as error:
+        return str(error)
+    except broker.Refused as error:
+        return f"{place(conf, 'transport_url')}: {error}"
+    return None
+
+
+def _log_is_elsewhere() -> bool:
+    """Tell whether the user who typed the command does not see the log."""
+    handlers = logging.getLogger().handlers
+    return all(getattr(handler, "stream", None) is not sys.stderr for handler in handlers)
 
 
 def _warn(cautions: list[str]) -> None:

@@ -103,15 +103,35 @@ class Service:
         """Start everything, wait for a signal, stop; return the exit code."""
         signals = Signals()
         self.notifier.send("STATUS=starting")
-        try:
-            self._start()
-        except Exception:
-            if not self._failed.is_set():
-                LOG.exception("%s could not start", self.program)
-            return 1
+        code = self._start_or_signal(signals)
+        if code is not None:
+            return code
         self.notifier.send("READY=1", "STATUS=serving")
         LOG.info("%s is ready", self.program)
         return self._wait(signals)
+
+    def _start_or_signal(self, signals: Signals) -> int | None:
+        """Start, in a thread since it may wait for a broker; return a code if it is to end now."""
+        errors: list[Exception] = []
+
+        def start() -> None:
+            try:
+                self._start()
+            except Exception as error:
+                errors.append(error)
+
+        starter = threading.Thread(target=start, name="start", daemon=True)
+        starter.start()
+        while starter.is_alive() and not self._failed.is_set():
+            starter.join(0.1)
+            if signals.wait(0.0) in (signal.SIGTERM, signal.SIGINT):
+                LOG.info("%s stops before it was ready", self.program)
+                self._exit(0)
+        if errors and not self._failed.is_set():
+            LOG.error("%s could not start", self.program, exc_info=errors[0])
+        if self._failed.is_set() or errors:
+            return 1
+        return None
 
     def _start(self) -> None:
         self.manager.init_host()
@@ -174,8 +194,12 @@ class Service:
             thread.join(max(0.0, end - time.monotonic()))
         self.manager.stop()
         LOG.info("%s has stopped", self.program)
+        self._exit(1 if self._failed.is_set() else 0)
+
+    @staticmethod
+    def _exit(code: int) -> None:
         logging.shutdown()
         # What is left are idle threads of libraries; waiting for them gains nothing.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(1 if self._failed.is_set() else 0)
+        os._exit(code)

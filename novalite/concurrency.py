@@ -160,7 +160,15 @@ class _EventletServer(WSGIServer):
         import eventlet
         from eventlet import wsgi
 
+        class Protocol(wsgi.HttpProtocol):  # type: ignore[misc]
+            def get_environ(self) -> Any:
+                """Name the version that the client spoke; eventlet always says HTTP/1.0."""
+                environ = super().get_environ()
+                environ["SERVER_PROTOCOL"] = self.request_version
+                return environ
+
         self._wsgi = wsgi
+        self._protocol = Protocol
         self._eventlet = eventlet
         self._pool = eventlet.GreenPool(threads)
         self._listener = listener
@@ -174,6 +182,7 @@ class _EventletServer(WSGIServer):
             self._wsgi.server,
             self._listener,
             self._app,
+            protocol=self._protocol,
             custom_pool=self._pool,
             log=quiet,
             log_output=False,

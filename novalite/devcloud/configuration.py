@@ -91,9 +91,12 @@ def common(
     transport_url: str,
     database_url: str,
     state_path: str,
-    service_password: str,
+    service_password: str | None,
 ) -> Sections:
-    """Return novalite.conf: what all services of the cloud share."""
+    """Return novalite.conf: what all services of the cloud share.
+
+    :param service_password: of novalite's own account; None for a cloud without neighbours
+    """
     account: dict[str, object] = {
         "auth_url": endpoints.auth_url,
         "username": "nova",
@@ -103,14 +106,19 @@ def common(
         "project_domain_name": "Default",
         "region_name": REGION,
     }
-    return {
+    alone: Sections = {
         "DEFAULT": {
             "transport_url": transport_url,
             "state_path": state_path,
             "graceful_shutdown_timeout": 10,
         },
-        "api": {"auth_strategy": "keystone"},
+        "api": {"auth_strategy": "noauth2" if service_password is None else "keystone"},
         "database": {"connection": database_url},
+    }
+    if service_password is None:
+        return alone
+    return {
+        **alone,
         "keystone_authtoken": {
             "auth_type": "password",
             "www_authenticate_uri": endpoints.auth_url,

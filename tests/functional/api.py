@@ -9,6 +9,8 @@ from tests.functional.waiting import eventually
 ADMIN = "admin:admin"
 FLAVOR = {"name": "m1.nano", "id": "42", "vcpus": 1, "ram": 64, "disk": 1}
 NANO = "42"
+# Believed as it is where no image service is configured.
+IMAGE = "11111111-2222-4333-8444-555555555555"
 
 
 class Api(Client):
@@ -32,7 +34,13 @@ class Api(Client):
 
     def create(self, name: str = "vm", *, flavor: str = NANO, **fields: Any) -> Answer:
         """POST /servers and return the answer; *fields* go into the server."""
-        server = {"name": name, "flavorRef": flavor, "imageRef": "", "networks": "none", **fields}
+        server = {
+            "name": name,
+            "flavorRef": flavor,
+            "imageRef": IMAGE,
+            "networks": "none",
+            **fields,
+        }
         return self.request("POST", "/servers", {"server": server})
 
     def boot(self, name: str = "vm", *, flavor: str = NANO, **fields: Any) -> str:

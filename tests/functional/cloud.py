@@ -144,7 +144,7 @@ class Cloud:
                 transport_url=str(self._transport_url),
                 database_url=self.database_url,
                 state_path=str(self.directory),
-                service_password=PASSWORDS["service"],
+                service_password=PASSWORDS["service"] if "neighbors" in self._services else None,
             ),
             {"api": {"auth_strategy": self._auth}},
             self._config,

@@ -6,7 +6,8 @@ hosts are half full, no request is like another, all seven filters and three wei
 every request gets its decision. ``plain`` requests name flavor sizes only; ``all filters`` also
 name a zone, an image platform and hosts they failed on, so that no filter can be skipped;
 ``nobody fits`` asks for more than any host has left. What is selected is given back, so that the
-hosts stay half full.
+hosts stay half full. Both figures are the best of ten rounds: by the clock on the wall, and by the
+CPU time of the thread, which a busy machine disturbs less.
 """
 
 import argparse
@@ -71,8 +72,8 @@ def requests(stream: str, rng: random.Random) -> Iterator[RequestSpec]:
         yield spec
 
 
-def measure(count: int, stream: str, seconds: float) -> float:
-    """Return decisions per second, the best of ten rounds."""
+def measure(count: int, stream: str, seconds: float) -> tuple[float, float]:
+    """Return decisions per second by the wall and by CPU time, each the best of ten rounds."""
     rng = random.Random(7)
     fleet = hosts(count, rng)
     pipeline = Pipeline(
@@ -81,17 +82,18 @@ def measure(count: int, stream: str, seconds: float) -> float:
         rng=rng,
     )
     stream_of = requests(stream, rng)
-    best = 0.0
+    wall = cpu = 0.0
     for _ in range(10):
-        done, start = 0, time.perf_counter()
+        done, start, used = 0, time.perf_counter(), time.thread_time()
         while time.perf_counter() - start < seconds / 10:
             spec = next(stream_of)
             outcome = pipeline.schedule(fleet, [spec], 0.01)
             for host in outcome.hosts:
                 host.release(spec.instance_uuid)
             done += 1
-        best = max(best, done / (time.perf_counter() - start))
-    return best
+        wall = max(wall, done / (time.perf_counter() - start))
+        cpu = max(cpu, done / (time.thread_time() - used))
+    return wall, cpu
 
 
 def main() -> None:
@@ -103,13 +105,14 @@ def main() -> None:
     # As novalite-scheduler does at its start.
     gc.set_threshold(200_000, 20, 50)
     results = []
-    print(f"{'hosts':>6}  {'requests':<12} {'decisions/s':>12}  {'goal':>5} {'must':>5}")
+    print(f"{'hosts':>6}  {'requests':<12} {'per s':>7} {'per CPU s':>10}  {'aim':>5} {'must':>5}")
     for count in args.hosts:
         goal, must = GOALS.get(count, ("-", "-"))
         for stream in STREAMS:
-            rate = measure(count, stream, args.seconds)
-            results.append({"hosts": count, "requests": stream, "decisions_per_s": round(rate, 1)})
-            print(f"{count:>6}  {stream:<12} {rate:>12.1f}  {goal:>5} {must:>5}")
+            wall, cpu = measure(count, stream, args.seconds)
+            figures = {"decisions_per_s": round(wall, 1), "decisions_per_cpu_s": round(cpu, 1)}
+            results.append({"hosts": count, "requests": stream, **figures})
+            print(f"{count:>6}  {stream:<12} {wall:>7.1f} {cpu:>10.1f}  {goal:>5} {must:>5}")
     print(json.dumps({"benchmark": "scheduler_core", "results": results}))
 
 

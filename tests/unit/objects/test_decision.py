@@ -215,6 +215,11 @@ def test_bound_keeps_the_size_and_the_counts(made):
         assert sum(count.codes.values()) in (total, 0)
 
 
+@given(large)
+def test_size_is_that_of_the_wire(made):
+    assert made.size() == len(json.dumps(base.encode(made), separators=(",", ":")))
+
+
 def test_bound_leaves_a_small_decision_alone():
     assert failure().bound() == failure()
     assert success().bound() == success()

@@ -95,7 +95,7 @@ class Decision:
     def bound(self) -> "Decision":
         """Shorten the lists from their ends until the decision keeps its size; return itself."""
         most = FAILURE_BYTES if self.host is None else SUCCESS_BYTES
-        self.filters = [count._replace(codes=_few(count.codes)) for count in self.filters]
+        self.filters = [_with_few_codes(count) for count in self.filters]
         excess = self.size() - most
         if excess <= 0:
             return self
@@ -250,14 +250,17 @@ def _size(wire: Any) -> int:
     return len(json.dumps(wire, separators=(",", ":")))
 
 
-def _few(codes: dict[str, int]) -> dict[str, int]:
-    """Return the most frequent codes with short names; the rest is summed up as ``other``."""
+def _with_few_codes(count: FilterCount) -> FilterCount:
+    """Keep the most frequent codes, with short names; the rest is summed up as ``other``."""
+    codes = count.codes
     if len(codes) <= _CODES and all(len(code) <= _DETAIL for code in codes):
-        return codes
+        return count
     ordered = sorted(codes.items(), key=lambda item: -item[1])
-    few = {code[:_DETAIL]: count for code, count in ordered[:_CODES]}
+    few = {code[:_DETAIL]: number for code, number in ordered[:_CODES]}
     rest = sum(codes.values()) - sum(few.values())
-    return few | ({"other": few.get("other", 0) + rest} if rest else {})
+    if rest:
+        few["other"] = few.get("other", 0) + rest
+    return count._replace(codes=few)
 
 
 def _shorten(rows: list[Any], least: int, excess: int) -> int:

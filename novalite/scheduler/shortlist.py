@@ -132,6 +132,8 @@ class Shortlist:
         measured: list[tuple[float, int, int]] = []
         unmeasured: list[tuple[int, int]] = []
         for place, misses in enumerate(self._misses):
+            if not misses:
+                continue
             # Reason.distance(), written out: this runs for every host that was refused.
             found = [
                 ((reason[1] - reason[2]) / (reason[1] or 1.0), index, place)

@@ -130,6 +130,7 @@ class Build(Attempt):
 
     def start_over(self) -> None:
         """Remove whatever guest of this server is here: nothing is adopted (rule 3)."""
+        self.paused = False
         left = self.host.driver.get_guest(self.instance_uuid)
         if left is not None:
             self.say("The guest that attempt %d left here is removed", left.metadata.attempt)

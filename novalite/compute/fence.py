@@ -17,6 +17,9 @@ from novalite import log
 
 LOG = log.get(__name__)
 
+# Seconds until guests that could not be looked after are tried again.
+RETRY = 1.0
+
 
 def clock() -> float:
     """Return seconds of a clock that goes on while the machine is suspended.
@@ -38,8 +41,8 @@ class Fence:
         """Make a fence that is open and does not keep time yet.
 
         :param limit: seconds after which an unacknowledged host fences itself
-        :param on_fall: run in the fence's thread when it has fallen, and again when a guest was
-            let run just while it fell; must bear being repeated
+        :param on_fall: run in the fence's thread when it has fallen, again when a guest was let
+            run just while it fell, and again after it has raised; must bear being repeated
         """
         self.limit = limit
         self.clock = clock
@@ -50,13 +53,20 @@ class Fence:
         self._fell_at: float | None = None
         self._for_good = False
         self._to_do = False
+        self._failed = False
         self._stopped = False
         self._thread: threading.Thread | None = None
 
     def start(self, acknowledged: float) -> None:
-        """Keep time from *acknowledged* on, the moment when the registration was sent."""
+        """Keep time from *acknowledged* on, the moment when the registration was sent.
+
+        Nothing but the passing of time makes it fall; see :meth:`run`.
+        """
         with self._changed:
             self._acknowledged = acknowledged
+
+    def run(self) -> None:
+        """Start the thread that falls in time and attends to the guests."""
         self._thread = threading.Thread(target=self._run, name="fence", daemon=True)
         self._thread.start()
 
@@ -138,23 +148,33 @@ class Fence:
             self._to_do = True
         self._changed.notify_all()
 
+    def attend(self) -> None:
+        """Do what has to be done after a fall, if there is anything; the thread's work."""
+        with self._changed:
+            to_do, self._to_do = self._to_do, False
+        if not to_do:
+            return
+        try:
+            self._on_fall()
+            self._failed = False
+        except Exception as error:
+            self._failed = True
+            LOG.error("The fence could not look after all guests, it will try again: %s", error)
+
     def _run(self) -> None:
         while True:
             with self._changed:
                 self._look()
                 while not self._to_do and not self._stopped:
-                    self._changed.wait(self._remaining())
+                    woken = self._changed.wait(self._remaining())
                     self._look()
+                    self._to_do |= self._failed and self._down and not woken
                 if self._stopped:
                     return
-                self._to_do = False
-            try:
-                self._on_fall()
-            except Exception:
-                LOG.exception("The fence could not look after all guests")
+            self.attend()
 
     def _remaining(self) -> float | None:
         if self._down or self._acknowledged is None:
-            return None
+            return RETRY if self._failed else None
         # A little later than the limit, so that waking up and falling are one step.
         return max(0.0, self._acknowledged + self.limit - self.clock()) + 0.001

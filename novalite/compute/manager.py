@@ -11,7 +11,7 @@ from oslo_config import cfg
 from novalite import context as context_module
 from novalite import exception, log, periodic, rpc
 from novalite.compute import build, destroy, registration, secure
-from novalite.compute.fence import Fence
+from novalite.compute.fence import Fence, clock
 from novalite.compute.hand import Hand
 from novalite.compute.host import ComputeHost, Network, Pool
 from novalite.compute.identity import Identity
@@ -38,10 +38,12 @@ class ComputeManager:
         driver: virt_driver.ComputeDriver,
         network: Network,
         fail: Callable[[str], None],
+        clock: Callable[[], float] = clock,
     ):
         """Put the parts together; nothing is started or asked yet.
 
         :param fail: ends the process with exit code 1 and a reason
+        :param clock: seconds, for the fence and the reports
         """
         self.conf = conf
         self._conductor = conductor
@@ -51,7 +53,7 @@ class ComputeManager:
         self._draining = False
         hand = Hand()
         limit = float(conf.service_down_time - conf.report_interval)
-        fence = Fence(limit, self._secure_guests)
+        fence = Fence(limit, self._secure_guests, clock)
         reporter = Reporter(
             conf,
             conductor,
@@ -77,19 +79,26 @@ class ComputeManager:
     # -- life
 
     def init_host(self) -> None:
-        """Lock the identity, register, sort out the guests, and be heard once."""
+        """Register, sort out the guests, start the threads, and be heard once."""
         try:
-            self._identity = Identity(self.conf.state_path)
-            self.host.driver.init_host()
-            sent_at = self._register()
+            self.prepare()
         except exception.NovaliteException as error:
             self._fail(error.message())
             raise
-        self.host.fence.start(sent_at)
-        self._update_available_resource()
+        self.host.fence.run()
         self.host.reporter.start()
         if not self.host.reporter.acknowledged.wait(float(self.conf.report_interval)):
             LOG.warning("The first report is not acknowledged yet")
+
+    def prepare(self) -> None:
+        """Do everything of the start except the threads.
+
+        :raises exception.NovaliteException: the start is refused or was stopped
+        """
+        self._identity = Identity(self.conf.state_path)
+        self.host.driver.init_host()
+        self.host.fence.start(self._register())
+        self._update_available_resource()
 
     def endpoints(self) -> list[tuple[str, list[Any]]]:
         """One topic; what takes long goes to pools of its own at once."""

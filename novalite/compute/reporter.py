@@ -160,34 +160,44 @@ class Reporter:
     # The thread
 
     def _run(self) -> None:
-        while True:
-            batch = self._next()
-            if batch is None:
-                return
-            try:
-                self._deliver(batch)
-            except Exception:
-                LOG.exception("A report could not be handled")
-                with self._changed:
-                    self._set_back()
+        while self._wait():
+            self.send()
 
-    def _next(self) -> list[Ticket] | None:
-        """Wait for the moment of the next report and return its items; None at the end."""
+    def _wait(self) -> bool:
+        """Wait for the moment of the next report; False at the end."""
         with self._changed:
             while not self._stopped:
                 now = self._clock()
-                # Nothing but the heartbeat goes out while the fence is down.
-                limit = 0 if self._fence.is_closed() else self._limit
-                due = self._waiting.due() if limit else None
-                wake = self._heartbeat_at if due is None else min(due, self._heartbeat_at)
-                wake = max(wake, self._quiet_until)
+                wake = self._next_at()
                 if wake <= now:
-                    self._heartbeat_at = now + float(self.conf.report_interval)
-                    return self._waiting.take(now, limit) if limit else []
+                    return True
                 self._wake_at = wake
                 self._changed.wait(wake - now)
                 self._wake_at = 0.0
-            return None
+            return False
+
+    def _next_at(self) -> float:
+        due = None if self._fence.is_closed() else self._waiting.due()
+        wake = self._heartbeat_at if due is None else min(due, self._heartbeat_at)
+        return max(wake, self._quiet_until)
+
+    def send(self) -> None:
+        """Send one report with everything that is due, or a heartbeat if nothing is.
+
+        Never raises; the reporter's thread does nothing else.
+        """
+        # Nothing but the heartbeat goes out while the fence is down.
+        limit = 0 if self._fence.is_closed() else self._limit
+        with self._changed:
+            now = self._clock()
+            self._heartbeat_at = now + float(self.conf.report_interval)
+            batch = self._waiting.take(now, limit) if limit else []
+        try:
+            self._deliver(batch)
+        except Exception:
+            LOG.exception("A report could not be handled")
+            with self._changed:
+                self._set_back()
 
     def _deliver(self, batch: list[Ticket]) -> None:
         with self._changed:

@@ -11,7 +11,6 @@ from novalite.compute.build import Build
 from novalite.compute.hand import Stage
 from novalite.compute.host import ComputeHost
 from novalite.objects.states import PowerState
-from novalite.virt.driver import GuestInfo
 
 LOG = log.get(__name__)
 
@@ -25,47 +24,56 @@ _OWN_CARE = (Stage.RUNNING, Stage.DONE, Stage.LEAVING)
 def secure_guests(host: ComputeHost) -> None:
     """Pause or remove the guests of unfinished builds.
 
-    :raises exception.HypervisorError: the guests cannot be listed
+    :raises exception.HypervisorError: the guests cannot be listed, or one of them was not paused
     """
+    failed: exception.HypervisorError | None = None
     for guest in host.driver.list_guests():
         if guest.metadata.done:
             continue
         made_by = guest.metadata
         work = host.hand.find(guest.instance_uuid, made_by.action_id, made_by.attempt)
-        if work is not None and work.stage in _OWN_CARE:
+        build = work if isinstance(work, Build) else None
+        if build is not None and (build.stage in _OWN_CARE or _take_back(host, build)):
             continue
-        if isinstance(work, Build) and work.stage is Stage.FINISHING:
-            if _take_back(host, work):
-                continue
-            work.paused = True
-        if guest.power_state is PowerState.RUNNING:
-            _pause(host, guest)
-        if isinstance(work, Build) and work.stage in (Stage.DONE, Stage.OVER):
-            # The answer came while the guest was being paused.
-            host.ends.submit(work.mark_done)
-
-
-def _take_back(host: ComputeHost, work: Build) -> bool:
-    """If finish was never sent, let the guest go and begin be asked again; tell whether so."""
-    ticket = work.ticket
-    if ticket is None or not host.reporter.withdraw_unsent(ticket):
-        return False
-    if host.hand.move(work, Stage.FINISHING, Stage.RUNNING):
-        host.ends.submit(work.withdrawn_by_fence)
-    return True
-
-
-def _pause(host: ComputeHost, guest: GuestInfo) -> None:
-    with host.hand.instance_lock(guest.instance_uuid, LOCK_WAIT):
         try:
-            host.driver.pause_guest(guest.instance_uuid, by_fence=True)
+            _pause(host, guest.instance_uuid, build)
         except exception.DomainNotFound:
-            return
+            continue
         except exception.HypervisorError as error:
+            failed = error
             LOG.error(
                 "The fence could not pause the guest: %s",
                 error.message(),
                 instance=guest.instance_uuid,
             )
+    if failed is not None:
+        raise failed
+
+
+def _take_back(host: ComputeHost, build: Build) -> bool:
+    """If finish was never sent, let the guest go and begin be asked again; tell whether so."""
+    ticket = build.ticket
+    if build.stage is not Stage.FINISHING or ticket is None:
+        return False
+    if not host.reporter.withdraw_unsent(ticket):
+        return False
+    if host.hand.move(build, Stage.FINISHING, Stage.RUNNING):
+        host.ends.submit(build.withdrawn_by_fence)
+    return True
+
+
+def _pause(host: ComputeHost, instance_uuid: str, build: Build | None) -> None:
+    with host.hand.instance_lock(instance_uuid, LOCK_WAIT) as held:
+        # Looked at again under the lock: it may have become a server's meanwhile.
+        guest = host.driver.get_guest(instance_uuid)
+        if guest is None or guest.metadata.done or guest.power_state is not PowerState.RUNNING:
             return
-    LOG.warning("The fence has paused the guest", instance=guest.instance_uuid)
+        if build is not None:
+            if held and build.stage in _OWN_CARE:
+                return
+            build.paused = True
+        host.driver.pause_guest(instance_uuid, by_fence=True)
+        LOG.warning("The fence has paused the guest", instance=instance_uuid)
+    if not held and build is not None and build.stage is Stage.DONE:
+        # The answer came meanwhile, and who marks the guest may not have seen the pause.
+        host.ends.submit(build.mark_done)

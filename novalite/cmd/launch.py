@@ -6,7 +6,7 @@ eventlet everything else must be imported after the standard library is patched.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from novalite import concurrency
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from novalite import manager, rpc
+    from novalite.conf import load
 
     Fail = Callable[[str], None]
     Build = Callable[[cfg.ConfigOpts, rpc.Bus | None, Fail], manager.Manager]
@@ -40,6 +41,7 @@ def main(
     *,
     needs_bus: bool = True,
     needs_database: bool = False,
+    checks: "Sequence[load.Rule]" = (),
     argv: list[str] | None = None,
 ) -> None:
     """Start *program*, serve until a signal ends it, and exit.
@@ -52,10 +54,12 @@ def main(
     :param needs_bus: make the bus, and refuse to start if the broker refuses the login; a broker
         that cannot be reached is waited for
     :param needs_database: refuse to start without a usable URL or with missing tables
+    :param checks: the program's own rules about options; they run before anything is connected,
+        and again when the options are read anew
     :param argv: words of the command line, without the program; default ``sys.argv[1:]``
     """
     first(program)
     from novalite.cmd import process
 
-    arguments: dict[str, Any] = {"needs_bus": needs_bus, "needs_database": needs_database}
-    sys.exit(process.run(program, build, argv, **arguments))
+    needs: dict[str, Any] = {"needs_bus": needs_bus, "needs_database": needs_database}
+    sys.exit(process.run(program, build, argv, own_checks=checks, **needs))

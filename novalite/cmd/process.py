@@ -7,6 +7,7 @@ have been checked.
 
 import logging
 import sys
+from collections.abc import Sequence
 
 from oslo_config import cfg
 
@@ -26,10 +27,11 @@ def run(
     *,
     needs_bus: bool,
     needs_database: bool,
+    own_checks: Sequence[load.Rule] = (),
 ) -> int:
     """Start *program* and return its exit code."""
     conf = conf_module.CONF
-    checks: list[load.Rule] = []
+    checks: list[load.Rule] = list(own_checks)
     if needs_bus:
         checks.append(rules.check_bus)
     if needs_database:

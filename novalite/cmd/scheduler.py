@@ -5,19 +5,33 @@ from typing import Any
 
 from novalite.cmd import launch
 
-PROGRAM = "novalite-scheduler"
-
 
 def main() -> None:
     """Start the scheduler."""
-    launch.main(PROGRAM, build, needs_database=True)
+    launch.main("novalite-scheduler", build, needs_database=True, checks=[check_filters])
+
+
+def check_filters(conf: Any) -> list[str]:
+    """Check that every enabled filter exists; return no warnings.
+
+    :raises ConfigError: a filter is unknown
+    """
+    from novalite import exception
+    from novalite.conf import files
+    from novalite.scheduler import filters
+
+    try:
+        filters.load(conf.filter_scheduler.enabled_filters)
+    except exception.ConfigurationError as error:
+        where = files.place(conf, "enabled_filters", "filter_scheduler")
+        raise files.ConfigError(f"{where}: {error.message()}") from error
+    return []
 
 
 def build(conf: Any, bus: Any, fail: Any) -> Any:
     """Make the scheduler's manager."""
     import gc
 
-    from novalite import exception
     from novalite.conductor import rpcapi as conductor_rpcapi
     from novalite.db import compute_nodes, engine
     from novalite.scheduler import manager
@@ -30,10 +44,7 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
     def load(mark: float | None, known: Any) -> Any:
         return database.read(lambda conn: compute_nodes.pictures(conn, mark, known))
 
-    try:
-        return manager.SchedulerManager(conf, load, conductor_rpcapi.ConductorAPI(bus), fail)
-    except exception.ConfigurationError as error:
-        launch.die(PROGRAM, error.message())
+    return manager.SchedulerManager(conf, load, conductor_rpcapi.ConductorAPI(bus), fail)
 
 
 if __name__ == "__main__":

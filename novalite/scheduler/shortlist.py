@@ -141,8 +141,9 @@ class Shortlist:
                 if reason[1] is not None and reason[2] is not None
             ]
             measured.extend(heapq.nsmallest(count, found))
-            if not found:
-                unmeasured.extend((index, place) for index in heapq.nsmallest(count, misses))
+            if len(found) < len(misses):
+                without = (i for i, reason in misses.items() if reason.distance() is None)
+                unmeasured.extend((index, place) for index in heapq.nsmallest(count, without))
         nearest = [(index, place) for _distance, index, place in heapq.nsmallest(count, measured)]
         nearest.extend(sorted(unmeasured)[: count - len(nearest)])
         return [self._miss(index, place) for index, place in nearest]

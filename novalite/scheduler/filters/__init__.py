@@ -39,14 +39,12 @@ def load(names: Sequence[str]) -> list[Filter]:
             wrong.append(f"{name} ({error})" if ":" in name else name)
     if wrong:
         raise exception.ConfigurationError(
-            reason=f"[filter_scheduler] enabled_filters: unknown: {', '.join(wrong)}; valid: "
-            f"{', '.join(FILTERS)}, or module:Class for a filter of your own"
+            reason=f"unknown filters: {', '.join(wrong)}; valid: {', '.join(FILTERS)}, or "
+            "module:Class for a filter of your own"
         )
-    if len(set(names)) != len(names):
-        raise exception.ConfigurationError(
-            reason="[filter_scheduler] enabled_filters: a filter is named twice: "
-            f"{', '.join(names)}"
-        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise exception.ConfigurationError(reason=f"named twice: {', '.join(twice)}")
     return made
 
 

@@ -156,7 +156,7 @@ def test_every_unknown_filter_is_named_with_the_valid_ones():
     for wrong in ("RamFilterr", "nowhere.at_all:Filter", "json:dumps", "Disk"):
         assert wrong in text
     assert all(name in text for name in filters.FILTERS)
-    assert text.startswith("[filter_scheduler] enabled_filters")
+    assert text.startswith("unknown filters: ")
 
 
 def test_a_filter_named_twice_is_refused():

@@ -34,6 +34,7 @@ STATUS: dict[type[Exception], int] = {
     exception.BuildAbortException: 500,
     exception.BuildCancelled: 500,
     exception.HypervisorError: 500,
+    exception.PortBindingFailed: 500,
     exception.ConfigurationError: 500,
     exception.NovaliteException: 500,
 }

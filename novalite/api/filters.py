@@ -16,7 +16,6 @@ from novalite.api import http, paging, pattern, times
 from novalite.api.policy import Policy
 from novalite.api.views import servers as view
 from novalite.db import instance_queries
-from novalite.objects import base
 
 Values = dict[str, list[str]]
 
@@ -201,9 +200,7 @@ def _matcher(
 
 def _addresses(six: bool) -> Callable[[Any], list[str]]:
     def texts(row: Any) -> list[str]:
-        if row.network_info == "[]":
-            return []
-        shown = view.addresses(base.decode(json.loads(row.network_info)), extended=False)
+        shown = view.addresses(row.network_info, extended=False)
         version = 6 if six else 4
         return [
             entry["addr"]

@@ -50,7 +50,7 @@ def create_servers(
     flavor = _flavor(parts, context, request.flavor_id)
     image = parts.images.get(context, request.image_id)
     check_image_fits(flavor, image)
-    parts.networks.validate(context, request.networks, request.count)
+    request.networks = parts.networks.validate(context, request.networks, request.count)
     wanted = _instances(context, request, flavor, image)
     first = wanted[0][0]
 

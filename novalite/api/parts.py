@@ -2,7 +2,7 @@
 """What the resources work with; made once in :func:`novalite.api.app.make_app` and passed on."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from oslo_config import cfg
 
@@ -15,7 +15,7 @@ from novalite.objects.request_spec import ImageMeta, NetworkRequest
 class Images(Protocol):
     """What the API asks of the image service."""
 
-    def get(self, context: context_module.RequestContext, image_id: str) -> ImageMeta:
+    def get(self, context: context_module.RequestContext, image_id: str, /) -> ImageMeta:
         """Return the image.
 
         :raises exception.ImageInBodyNotFound: there is none, or the user may not see it
@@ -30,8 +30,12 @@ class Networks(Protocol):
         context: context_module.RequestContext,
         requested: list[NetworkRequest] | None,
         count: int,
-    ) -> Any:
-        """Raise if *count* servers cannot have these networks; None means all of the project."""
+        /,
+    ) -> list[NetworkRequest]:
+        """Return what *count* servers will get; None asks for what the project has.
+
+        :raises exception.Invalid: they cannot have it
+        """
 
 
 class Computes(Protocol):

@@ -15,17 +15,17 @@ LOG = logging.getLogger(log.ACCESS)
 def write(req: http.Request, resp: falcon.Response) -> None:
     """Log the answer; called when its body is complete.
 
-    The request context is the thread's current one, so the formatter finds it by itself.
+    The request context is the thread's current one, so the formatter finds it by itself. The
+    protocol is a constant because not every server tells the application the real one.
     """
     if not LOG.isEnabledFor(logging.INFO):
         return
     length = len(resp.data) if resp.data else 0
     LOG.info(
-        '%s "%s %s %s" status: %s len: %d time: %.7f',
+        '%s "%s %s HTTP/1.1" status: %s len: %d time: %.7f',
         req.remote_addr,
         req.method,
         req.state.path,
-        req.env.get("SERVER_PROTOCOL", "HTTP/1.1"),
         resp.status_code,
         length,
         time.monotonic() - req.state.started,

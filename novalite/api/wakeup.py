@@ -2,11 +2,13 @@
 """Tells conductors and computes that there is work; no request waits for it.
 
 What arrives while one message is under way goes together in the next. A message that cannot be
-sent is dropped: its work is a row, and recovery finds it.
+sent is dropped: its work is a row, and recovery finds it. After that the next one waits a second
+and collects meanwhile: a bus that is down costs one try a second, however many requests come.
 """
 
 import logging
 import threading
+import time
 from typing import Protocol, TypeVar
 
 from novalite import context as context_module
@@ -19,6 +21,8 @@ LOG = logging.getLogger(__name__)
 LIMIT = 10000
 # So many are put into one message.
 BATCH = 200
+# Seconds of rest after a message that could not be sent.
+REST = 1.0
 
 Context = context_module.RequestContext
 T = TypeVar("T")
@@ -51,6 +55,7 @@ class Wakeup:
         self._reservations: list[tuple[Context, str]] = []
         self._destroys: dict[str, list[tuple[Context, build.DestroyRequest]]] = {}
         self._waiting = 0
+        self._rest_until = 0.0
 
     def run_reservation(self, context: Context, reservation_id: str) -> None:
         """Wake a conductor for the builds of a reservation."""
@@ -79,21 +84,32 @@ class Wakeup:
         self._waiting += 1
         return True
 
+    def _rest(self) -> None:
+        left = self._rest_until - time.monotonic()
+        if left > 0:
+            time.sleep(left)
+        # Until the sending below has worked, it has failed.
+        self._rest_until = time.monotonic() + REST
+
     def _send_reservations(self) -> None:
+        self._rest()
         with self._lock:
             entries, self._reservations = self._reservations, []
             self._waiting -= len(entries)
         for batch in _batches(entries):
             ids = [reservation_id for _context, reservation_id in batch]
             self._conductors.run_reservations(_common(batch), reservation_ids=ids)
+        self._rest_until = 0.0
 
     def _send_destroys(self, host: str) -> None:
+        self._rest()
         with self._lock:
             entries = self._destroys.pop(host, [])
             self._waiting -= len(entries)
         for batch in _batches(entries):
             requests = [request for _context, request in batch]
             self._computes.destroy_instances(_common(batch), host=host, requests=requests)
+        self._rest_until = 0.0
 
 
 def _batches(entries: list[tuple[Context, T]]) -> list[list[tuple[Context, T]]]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """/servers/{server_id}/ips: the addresses of a server by network."""
 
-import json
 from typing import Any
 
 import falcon
@@ -11,11 +10,10 @@ from novalite.api import http
 from novalite.api.parts import Resource
 from novalite.api.resources import servers
 from novalite.api.views import servers as view
-from novalite.objects import base
 
 
 def _addresses(row: Any) -> dict[str, list[dict[str, Any]]]:
-    return view.addresses(base.decode(json.loads(row.network_info)), extended=False)
+    return view.addresses(row.network_info, extended=False)
 
 
 class IpsResource(Resource):

@@ -42,17 +42,22 @@ def host_id(project_id: str, host: str) -> str:
     return hashlib.sha224(f"{project_id}{host}".encode()).hexdigest()
 
 
-def addresses(network_info: Any, *, extended: bool = True) -> dict[str, list[Json]]:
-    """Return the fixed addresses by network name."""
+def addresses(network_info: str, *, extended: bool = True) -> dict[str, list[Json]]:
+    """Return the fixed addresses by network name, from the column's text.
+
+    The wire form is read as it is: making objects of it would be a third of a long list's time.
+    """
     found: dict[str, list[Json]] = {}
-    for interface in network_info:
-        entries = found.setdefault(interface.network_name, [])
-        for fixed in interface.fixed_ips:
+    if network_info == "[]":
+        return found
+    for interface in json.loads(network_info):
+        entries = found.setdefault(interface["network_name"], [])
+        for fixed in interface["fixed_ips"]:
             text = str(fixed.get("ip_address", ""))
             entry: Json = {"version": 6 if ":" in text else 4, "addr": text}
             if extended:
                 entry["OS-EXT-IPS:type"] = "fixed"
-                entry["OS-EXT-IPS-MAC:mac_addr"] = interface.mac_address
+                entry["OS-EXT-IPS-MAC:mac_addr"] = interface["mac_address"]
             entries.append(entry)
     return found
 
@@ -132,7 +137,6 @@ class ServerView:
 
     def _basic(self, row: Any, fault: InstanceFault | None, *, extended_addresses: bool) -> Json:
         word = _STATUS.get(row.vm_state, "UNKNOWN")
-        network_info = row.network_info
         server: Json = {
             "id": row.uuid,
             "name": row.display_name,
@@ -145,9 +149,7 @@ class ServerView:
             "flavor": self._flavor(row.flavor),
             "created": times.zulu(row.created_at),
             "updated": times.zulu(row.updated_at or row.created_at),
-            "addresses": {}
-            if network_info == "[]"
-            else addresses(base.decode(json.loads(network_info)), extended=extended_addresses),
+            "addresses": addresses(row.network_info, extended=extended_addresses),
             "accessIPv4": row.access_ip_v4 or "",
             "accessIPv6": row.access_ip_v6 or "",
             "links": self._links.pair("servers", row.uuid),

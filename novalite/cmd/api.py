@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``novalite-api``: the Compute API on its own HTTP server."""
+
+from typing import Any
+
+from novalite.cmd import launch
+
+
+def main() -> None:
+    """Start the API."""
+    launch.main("novalite-api", build, needs_database=True)
+
+
+def build(conf: Any, bus: Any, fail: Any) -> Any:
+    """Make the API's manager."""
+    from novalite.api import manager
+    from novalite.db import engine
+
+    return manager.ApiManager(conf, bus, engine.Database(conf), fail)

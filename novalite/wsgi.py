@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``novalite.wsgi:application``: the Compute API for gunicorn, uWSGI or any other WSGI server.
+
+Importing this opens no connection: the first request of each process makes bus and database, so
+that a server may load it once and fork afterwards. The configuration files are named by the
+environment variable NOVALITE_CONFIG_FILES (separated by colons), default
+/etc/novalite/novalite.conf. The threads are those of the server; NOVALITE_CONCURRENCY_BACKEND
+says ``eventlet`` only if the server itself is green.
+"""
+
+import os
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from novalite import concurrency
+
+FILES = "NOVALITE_CONFIG_FILES"
+
+os.environ.setdefault(concurrency.ENVIRONMENT, "threading")
+concurrency.setup([])
+
+_lock = threading.Lock()
+_made: tuple[int, Any] | None = None
+
+
+def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Serve one request."""
+    answer: Iterable[bytes] = _application()(environ, start_response)
+    return answer
+
+
+def _application() -> Any:
+    """Return this process's application; the first call makes it."""
+    global _made
+    made = _made
+    if made is None or made[0] != os.getpid():
+        with _lock:
+            made = _made
+            if made is None or made[0] != os.getpid():
+                made = _made = (os.getpid(), _make())
+    return made[1]
+
+
+def _make() -> Any:
+    from novalite import conf as conf_module
+    from novalite import log, rpc
+    from novalite.api import manager
+    from novalite.conf import load, messaging, rules
+    from novalite.db import engine
+
+    conf = conf_module.CONF
+    loader = load.Loader(
+        conf,
+        "novalite-api",
+        [word for path in _files() for word in ("--config-file", path)],
+        [log.register_opts, messaging.register_opts],
+        [rules.check_bus, rules.check_database],
+    )
+    loader.load()
+    log.setup(conf, "novalite-api")
+    application_, _policy = manager.make_wsgi(
+        conf, rpc.Bus(conf), engine.Database(conf), rpc.Sender("wake-ups")
+    )
+    return application_
+
+
+def _files() -> list[str]:
+    return [path for path in os.environ.get(FILES, "").split(":") if path]

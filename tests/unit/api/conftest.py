@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An application on a temporary SQLite file with stand-ins for everything it calls."""
+
+from typing import Any
+
+import pytest
+from falcon import testing
+from oslo_config import cfg
+
+from novalite.api import app, auth, policy
+from novalite.db import engine, flavors, schema
+from novalite.objects.flavor import Flavor
+from novalite.objects.request_spec import ImageMeta
+from tests.unit.api.cloud import (
+    BIG_IMAGE,
+    FLAVOR,
+    IMAGE,
+    Cloud,
+    FakeComputes,
+    FakeImages,
+    FakeNetworks,
+    FakeWakeup,
+    make_conf,
+)
+
+
+@pytest.fixture
+def conf(tmp_path: Any) -> cfg.ConfigOpts:
+    return make_conf(tmp_path)
+
+
+@pytest.fixture
+def cloud(conf: cfg.ConfigOpts) -> Cloud:
+    database = engine.Database(conf)
+    schema.metadata.create_all(database.engine)
+    flavor = Flavor(
+        flavorid=FLAVOR,
+        name="m1.tiny",
+        vcpus=1,
+        memory_mb=512,
+        root_gb=1,
+        extra_specs={"hw:foo": "bar"},
+    )
+    database.transaction(lambda conn: flavors.create(conn, flavor))
+    images = FakeImages(
+        {
+            IMAGE: ImageMeta(id=IMAGE, name="cirros", size=1000),
+            BIG_IMAGE: ImageMeta(id=BIG_IMAGE, name="big", min_ram=1024),
+        }
+    )
+    networks, computes, wakeup = FakeNetworks(), FakeComputes(), FakeWakeup()
+    application = app.make_app(
+        conf,
+        database,
+        images=images,
+        networks=networks,
+        computes=computes,
+        wakeup=wakeup,  # type: ignore[arg-type]
+        authenticator=auth.NoAuth(),
+        rules=policy.Policy(conf),
+    )
+    client = testing.TestClient(application)
+    return Cloud(conf, database, client, images, networks, computes, wakeup)

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,9 +118,9 @@ def _up(arguments: argparse.Namespace) -> int:
     if bring_up(devcloud, request(arguments), console):
         console.print()
     else:
-        console.print(f"The cloud in {devcloud.directory} is up already.", highlight=False)
+        _plain(console, f"The cloud in {devcloud.directory} is up already.")
     print_statuses(devcloud, console)
-    console.print("\nTry:", highlight=False)
+    _plain(console, "\nTry:")
     program = Path(sys.argv[0]).parent / "openstack"
     client = str(program) if program.exists() else "openstack"
     for line in (
@@ -127,7 +128,7 @@ def _up(arguments: argparse.Namespace) -> int:
         f"{client} server create --flavor m1.tiny --image cirros --network private --wait first",
         f"novalite logs -f{_directory_words(arguments)}",
     ):
-        console.print(f"  {line}", highlight=False, soft_wrap=True, markup=False)
+        _plain(console, f"  {line}")
     return 0
 
 
@@ -158,16 +159,29 @@ def _spinner(console: Console, text: str) -> Iterator[None]:
 def print_statuses(devcloud: cloud.DevCloud, console: Console) -> bool:
     """Print a table of the processes; return True if all of them run."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("service", "pid", "memory", "where", "log"):
+    for heading in ("service", "pid", "memory", "up for", "where"):
         table.add_column(heading, overflow="fold", header_style="bold")
     complete = True
     for status in devcloud.statuses():
         complete = complete and status.pid is not None
         pid = str(status.pid) if status.pid else "[red]dead[/]"
         memory = f"{status.memory // 1024} MB" if status.memory else "-"
-        table.add_row(status.name, pid, memory, status.where, str(status.log))
+        age = _duration(time.time() - status.began) if status.pid else "-"
+        table.add_row(status.name, pid, memory, age, status.where)
     console.print(table, highlight=False)
+    _plain(console, f"\nLogs: {devcloud.services.logs}")
     return complete
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _plain(console: Console, text: str) -> None:
+    """Print a line as it is: no markup, no colours, no breaks of ours."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _directory_words(arguments: argparse.Namespace) -> str:
@@ -181,9 +195,9 @@ def _down(arguments: argparse.Namespace) -> int:
     with _spinner(console, "The cloud is stopping"):
         stopped = devcloud.down()
     if stopped:
-        console.print(f"Stopped: {', '.join(stopped)}", highlight=False, soft_wrap=True)
+        _plain(console, f"Stopped: {', '.join(stopped)}")
     else:
-        console.print(f"Nothing runs in {devcloud.directory}.", highlight=False, soft_wrap=True)
+        _plain(console, f"Nothing runs in {devcloud.directory}.")
     return 0
 
 
@@ -191,7 +205,7 @@ def _ps(arguments: argparse.Namespace) -> int:
     console = Console()
     devcloud = cloud.DevCloud(arguments.state_dir)
     if not devcloud.running():
-        console.print(f"Nothing runs in {devcloud.directory}.", highlight=False, soft_wrap=True)
+        _plain(console, f"Nothing runs in {devcloud.directory}.")
         return EXIT_NOT_UP
     return 0 if print_statuses(devcloud, console) else 1
 

@@ -166,7 +166,7 @@ def _explain(devcloud: cloud.DevCloud, uuid: str, console: Console) -> None:
         database.engine.dispose()
     lines = sorted(read_logs(devcloud.logs(), create.request_id), key=lambda line: line.time)
     console.print()
-    console.print(timeline_table(create, moments(create, events, lines)))
+    console.print(timeline_table(create, moments(create, events, lines, devcloud.hosts())))
     for event in events:
         found = event.details.get("decision")
         if found:
@@ -202,17 +202,24 @@ def read_logs(files: list[Path], request_id: str) -> Iterator[LogLine]:
                     )
 
 
-def moments(create: Action, events: list[ActionEvent], lines: list[LogLine]) -> list[Moment]:
-    """Return the timeline: the numbered steps of the logs and the events of the action."""
-    rows = []
+def moments(
+    create: Action, events: list[ActionEvent], lines: list[LogLine], hosts: dict[str, str]
+) -> list[Moment]:
+    """Return the timeline: the numbered steps of the logs and the events of the action.
+
+    :param hosts: service: the host it runs on
+    """
+    # The action's row is made by the API's transaction: that is the first step.
+    rows = [Moment(0.0, "1", "api", hosts.get("api", ""), None, "the request is accepted")]
     for line in lines:
         step = _STEP.match(line.message)
-        if step:
+        if step and step[1] != "1":
             at = line.time - create.start
-            rows.append(Moment(at, step[1], line.service, "", None, step[2]))
+            process, host = line.service.rstrip("0123456789"), hosts.get(line.service, "")
+            rows.append(Moment(at, step[1], process, host, None, step[2]))
     for event in events:
         took = event.finish - event.start if event.finish is not None else None
-        what = f"{event.event}: {event.result or 'unfinished'}"
+        what = event.event if event.result == "Success" else f"{event.event}: {event.result}"
         process = event.event.partition("_")[0]
         rows.append(Moment(event.start - create.start, "", process, event.host or "", took, what))
     return sorted(rows, key=lambda row: row.at)
@@ -221,9 +228,10 @@ def moments(create: Action, events: list[ActionEvent], lines: list[LogLine]) -> 
 def timeline_table(create: Action, rows: list[Moment]) -> Table:
     """Return the timeline as a table."""
     table = Table(title=f"The boot, {create.request_id}", title_justify="left", box=None)
+    table.title_style = table.header_style = "bold"
     for heading in ("at ms", "step", "process", "host", "took ms", "what"):
         right = "right" if heading.endswith("ms") else "left"
-        table.add_column(heading, justify=right, header_style="bold")  # type: ignore[arg-type]
+        table.add_column(heading, justify=right, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         took = "" if row.took is None else f"{row.took * 1000:.1f}"
         table.add_row(f"{row.at * 1000:.0f}", row.step, row.process, row.host, took, row.what)

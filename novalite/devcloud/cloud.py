@@ -26,7 +26,6 @@ class Status:
     name: str
     pid: int | None
     where: str
-    log: Path
     began: float
     memory: int
 
@@ -219,6 +218,11 @@ class DevCloud:
         )
         return Client(settings.endpoints.compute_url, {"X-Auth-Token": token})
 
+    def hosts(self) -> dict[str, str]:
+        """Return the host of each service: compute1 runs on compute1."""
+        settings = self.state.load()
+        return {service.name: service.host for service in self._all(settings)} if settings else {}
+
     def _neighbors(self, settings: state.Settings) -> configuration.Service:
         return configuration.neighbors(
             settings.endpoints,
@@ -273,7 +277,6 @@ def _status(process: processes.Process, where: str) -> Status:
         name=process.name,
         pid=pid,
         where=where,
-        log=process.log,
         began=identity.began if identity else 0.0,
         memory=processes.memory_kb(pid) if pid else 0,
     )

@@ -144,6 +144,7 @@ def services(
         Service(
             name="api",
             program="novalite-api",
+            host="controller",
             http=(f"http://127.0.0.1:{endpoints.api}/",),
             own={
                 "DEFAULT": {

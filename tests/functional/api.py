@@ -19,8 +19,11 @@ class Api(Client):
     With noauth2 the token USER:PROJECT is believed; the user ``admin`` is an administrator.
     """
 
-    def __init__(self, url: str, token: str = ADMIN, microversion: str = "2.53"):
+    def __init__(
+        self, url: str, token: str = ADMIN, microversion: str = "2.53", image: str = IMAGE
+    ):
         super().__init__(url, {"X-Auth-Token": token})
+        self.image = image
         self.microversion(microversion)
 
     def microversion(self, number: str) -> None:
@@ -37,7 +40,7 @@ class Api(Client):
         server = {
             "name": name,
             "flavorRef": flavor,
-            "imageRef": IMAGE,
+            "imageRef": self.image,
             "networks": "none",
             **fields,
         }

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from novalite.devcloud import configuration, ports, services
 from novalite.devcloud.broker import Broker
-from novalite.devcloud.client import password_token
+from novalite.devcloud.client import Client, password_token
 from novalite.devcloud.configuration import Sections, Service
 from tests.functional import api as api_module
 from tests.functional import books as books_module
@@ -74,6 +74,7 @@ class Cloud:
         self._vhost = f"test-{secrets.token_hex(6)}"
         self._engine: sa.Engine | None = None
         self._auth = auth
+        self._found_image: str | None = None
         numbers = ports.free(4)
         self.endpoints = configuration.Endpoints(*numbers)
         made = configuration.services(
@@ -254,7 +255,17 @@ class Cloud:
         token = f"{user}:{project}"
         if self._auth == "keystone":
             token = password_token(self.endpoints.auth_url, user, PASSWORDS[user], project)
-        return api_module.Api(self.endpoints.compute_url, token)
+        return api_module.Api(self.endpoints.compute_url, token, image=self._image())
+
+    def _image(self) -> str:
+        """Return the image that servers are booted from; without neighbours any UUID is one."""
+        if "neighbors" not in self._services:
+            return api_module.IMAGE
+        if self._found_image is None:
+            token = password_token(self.endpoints.auth_url, "admin", PASSWORDS["admin"], "admin")
+            glance = Client(self.endpoints.image_url, {"X-Auth-Token": token})
+            self._found_image = str(glance.get("/v2/images?name=cirros")["images"][0]["id"])
+        return self._found_image
 
     def rows(self, query: str, **values: Any) -> list[dict[str, Any]]:
         """Run a query on the cloud's database."""

@@ -40,7 +40,7 @@ def check_bus(conf: cfg.ConfigOpts) -> list[str]:
     if not urls.is_clear(conf.transport_url):
         raise ConfigError(f"{where} {_ENCODE}")
     scheme = conf.transport_url.partition("://")[0]
-    if scheme not in ("rabbit", "kombu", "amqp"):
+    if scheme not in ("rabbit", "kombu"):
         raise ConfigError(f"{where}: {scheme}:// is not supported; allowed: rabbit://")
     rabbit = conf.oslo_messaging_rabbit
     pool, threads = rabbit.rpc_conn_pool_size, conf.executor_thread_pool_size

@@ -232,7 +232,7 @@ class Cloud:
         self.changed.add(name)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6))
 def test_a_hundred_parallel_creates_spread_over_twenty_hosts(seed):
     """Concurrency 10, claims in any order, requests alone or together: 5 each, one more or less."""

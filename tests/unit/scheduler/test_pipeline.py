@@ -5,7 +5,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from novalite.objects import capacity
@@ -313,7 +313,6 @@ def test_what_is_selected_is_accepted_by_the_claim(rows, request):
         assert rooms.fits(wanted)
 
 
-@settings(max_examples=60)
 @given(host_lists, requests, st.lists(st.tuples(st.integers(0, 11), st.booleans()), max_size=15))
 def test_updated_shortlist_equals_a_fresh_one(rows, request, changes):
     hosts = made_hosts(rows)

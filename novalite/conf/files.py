@@ -140,7 +140,7 @@ def _check_references(where: str, raw: list[str], names: Names, known: Known) ->
 def _check_value(where: str, opt: cfg.Opt, raw: list[str]) -> None:
     for value in raw:
         try:
-            good = is_finite(opt.type(value))
+            good = is_usable(opt, opt.type(value))
         except (ValueError, TypeError):
             good = False
         if not good:
@@ -148,8 +148,14 @@ def _check_value(where: str, opt: cfg.Opt, raw: list[str]) -> None:
             raise ConfigError(f"{where} = {shown}: not valid; allowed: {allowed(opt)}")
 
 
-def is_finite(value: Any) -> bool:
-    """Tell whether a value is usable as a number, if it is one: ``nan`` passes every minimum."""
+def is_usable(opt: cfg.Opt, value: Any) -> bool:
+    """Tell whether a converted value can be worked with.
+
+    Two pass the type that must not: ``nan``, which is above every minimum, and the None that an
+    empty number becomes.
+    """
+    if value is None:
+        return opt.default is None
     return not isinstance(value, float) or math.isfinite(value)
 
 

@@ -96,7 +96,7 @@ def _read_all(conf: cfg.ConfigOpts, references: dict[cfg.Opt, str]) -> None:
     for section, opt in files.registered(conf):
         group = None if section == "DEFAULT" else section
         try:
-            good = files.is_finite(_value(conf, group, opt.dest))
+            good = files.is_usable(opt, _value(conf, group, opt.dest))
         except (cfg.Error, ValueError):
             good = False
         if not good:

@@ -123,7 +123,6 @@ def make_app(
 ) -> App:
     """Return the application of one service from its table of routes."""
     app: App = falcon.App(middleware=[Gate(service, tokens)])
-    app.req_options.strip_url_path_trailing_slash = True
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
 

@@ -73,6 +73,7 @@ def make_app(store: Store, issuer: Tokens, endpoints: Endpoints) -> http.App:
     routes: list[tuple[str, object]] = [
         ("/", Versions(base, one=False)),
         ("/v3", Versions(base, one=True)),
+        ("/v3/", Versions(base, one=True)),
         ("/v3/auth/tokens", auth.TokenResource(store, issuer, endpoints)),
         ("/v3/auth/projects", auth.Scopes(store, "project")),
         ("/v3/auth/domains", auth.Scopes(store, "domain")),

@@ -22,6 +22,7 @@ class Kind:
     """Rules of one kind of record; the base is what a domain and the others have in common."""
 
     name = ""
+    longest_name = 64
     # Key: (type, default); a default of None may stay None. ``name`` is always there.
     fields: dict[str, tuple[type, Any]] = {}
 
@@ -36,8 +37,10 @@ class Kind:
         :raises Fault: 400 naming the field, 404 for what it refers to
         """
         name = asked.get("name")
-        if not isinstance(name, str) or not name.strip() or len(name) > 255:
-            raise Fault(400, f"The {self.name} needs a 'name' of 1 to 255 characters.")
+        if not isinstance(name, str) or not name.strip() or len(name) > self.longest_name:
+            raise Fault(
+                400, f"The {self.name} needs a 'name' of 1 to {self.longest_name} characters."
+            )
         doc: Doc = {"id": http.hex_id(), "name": name}
         for key, (_type, default) in self.fields.items():
             doc[key] = default
@@ -63,7 +66,7 @@ class Kind:
         :raises Fault: if it may not be deleted
         """
 
-    def mine(self, caller: Caller, record_id: str) -> bool:
+    def mine(self, tx: Tx, caller: Caller, record_id: str) -> bool:
         """Tell whether someone who is no administrator may see the record."""
         return False
 
@@ -93,6 +96,10 @@ class Domains(Kind):
                 tx.remove(kind.name, record["id"])
         _forget_target(tx, tokens.target_of("domain", doc["id"]))
 
+    def mine(self, tx: Tx, caller: Caller, record_id: str) -> bool:
+        user = tx.get("user", caller.user_id)
+        return user is not None and user["domain_id"] == record_id
+
 
 class Projects(Kind):
     name = "project"
@@ -108,6 +115,8 @@ class Projects(Kind):
 
     def make(self, tx: Tx, caller: Caller, asked: Doc) -> Doc:
         doc = super().make(tx, caller, asked)
+        if doc["is_domain"]:
+            raise Fault(400, "'is_domain': projects that act as a domain are not supported.")
         parent = tx.get("project", doc["parent_id"]) if doc["parent_id"] else None
         if parent is not None:
             doc["domain_id"] = parent["domain_id"]
@@ -122,12 +131,13 @@ class Projects(Kind):
     def erase(self, tx: Tx, doc: Doc) -> None:
         _forget_target(tx, tokens.target_of("project", doc["id"]))
 
-    def mine(self, caller: Caller, record_id: str) -> bool:
+    def mine(self, tx: Tx, caller: Caller, record_id: str) -> bool:
         return caller.project_id == record_id
 
 
 class Users(Kind):
     name = "user"
+    longest_name = 255
     fields = {
         "description": (str, None),
         "domain_id": (str, None),
@@ -156,12 +166,13 @@ class Users(Kind):
         tx.run("DELETE FROM passwords WHERE user_id = ?", doc["id"])
         tx.run("DELETE FROM assignments WHERE user_id = ?", doc["id"])
 
-    def mine(self, caller: Caller, record_id: str) -> bool:
+    def mine(self, tx: Tx, caller: Caller, record_id: str) -> bool:
         return caller.user_id == record_id
 
 
 class Roles(Kind):
     name = "role"
+    longest_name = 255
     fields = {"description": (str, None), "domain_id": (str, None), "options": (dict, {})}
 
     def erase(self, tx: Tx, doc: Doc) -> None:
@@ -255,9 +266,9 @@ class Item:
     def on_get(self, req: falcon.Request, resp: falcon.Response, record_id: str) -> None:
         """Show a record."""
         caller = http.caller(req)
-        if not self._kind.mine(caller, record_id):
-            require_admin(caller, f"identity:get_{self._kind.name}")
         with self._store.read() as tx:
+            if not self._kind.mine(tx, caller, record_id):
+                require_admin(caller, f"identity:get_{self._kind.name}")
             doc = self._get(tx, record_id)
         http.reply(resp, {self._kind.name: shown(self._kind, doc, self._base)})
 

@@ -205,7 +205,7 @@ def _set_status(tx: Tx, doc: Doc, status: str) -> None:
 
 
 class Action:
-    """``/v2/images/{id}/actions/deactivate`` and ``reactivate``, for administrators."""
+    """``/v2/images/{id}/actions/deactivate`` and ``reactivate``."""
 
     def __init__(self, store: Store, source: str, target: str):
         self._store = store
@@ -216,9 +216,7 @@ class Action:
         """Move the image from one state to the other; being there already is fine."""
         caller = http.caller(req)
         with self._store.write() as tx:
-            doc = records.get(tx, caller, image_id)
-            if not caller.is_admin:
-                raise Fault(403, "You are not authorized to complete this action.")
+            doc = records.get_owned(tx, caller, image_id, "modify")
             if doc["status"] not in (self._source, self._target):
                 raise Fault(
                     403,

@@ -23,7 +23,8 @@ def default_pools(cidr: Any, gateway: str | None) -> list[Doc]:
     if cidr.num_addresses > 2:
         first += 1
         last -= 1 if cidr.version == 4 else 0
-    holes = [int(ipaddress.ip_address(gateway))] if gateway else []
+    address = ipaddress.ip_address(gateway) if gateway else None
+    holes = [int(address)] if address is not None and address in cidr else []
     pools = []
     for hole in [*holes, last + 1]:
         if first <= hole - 1 and first <= last:

@@ -280,6 +280,7 @@ def make_app(store: Store, issuer: Tokens, endpoints: Endpoints) -> http.App:
     routes: list[tuple[str, object]] = [
         ("/", Versions(endpoints.network)),
         ("/v2.0", Versions(endpoints.network, plurals)),
+        ("/v2.0/", Versions(endpoints.network, plurals)),
         ("/v2.0/extensions", extensions),
         ("/v2.0/quotas", quotas.Quotas(store)),
         ("/v2.0/quotas/{project_id}", quota),

@@ -80,7 +80,7 @@ def remove_subnet(tx: Tx, subnet: Doc) -> None:
 
 
 class Subnets(Kind):
-    """A subnet is seen by its project and by whoever sees its network."""
+    """A subnet is seen by its project, and by all when its network is shared."""
 
     name = "subnet"
     noun = "Subnet"
@@ -152,7 +152,7 @@ class Subnets(Kind):
         if base.owned(caller, doc):
             return True
         network = tx.get("network", doc["network_id"])
-        return network is not None and self._networks.visible(tx, caller, network)
+        return network is not None and (base.owned(caller, network) or network["shared"])
 
     def candidates(self, tx: Tx, caller: Caller, params: dict[str, list[str]]) -> list[Doc]:
         if "network_id" in params:
@@ -202,6 +202,7 @@ def _gateway(cidr: Any, asked: str | None) -> str:
         address = ipaddress.ip_address(asked)
     except ValueError as error:
         raise base.invalid_input(f"'{asked}' is not a valid IP address") from error
-    if address not in cidr:
+    # As network v2.0 has it, the gateway may lie outside of the subnet.
+    if address.version != cidr.version:
         raise Fault(400, f"Gateway {asked} is not valid on subnet {cidr}.", "GatewayNotValid")
     return str(address)

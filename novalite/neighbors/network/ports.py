@@ -230,7 +230,7 @@ def _one_address(tx: Tx, network_id: str, subnets: list[Doc], port_id: str, item
 
 def _has_address(doc: Doc, wanted: str) -> bool:
     """Tell whether a port matches a filter of the form ``ip_address=A`` or ``subnet_id=S``."""
-    key, _, value = wanted.replace(":", "=", 1).partition("=")
+    key, _, value = wanted.partition("=")
     if key == "ip_address_substr":
         return any(value in item["ip_address"] for item in doc["fixed_ips"])
     return any(item.get(key) == value for item in doc["fixed_ips"])

@@ -240,6 +240,22 @@ class FloatingIps(_WithPorts):
         details = ("name", "network_id", "mac_address", "admin_state_up", "status")
         doc.update(fixed_ip_address=fixed, status="ACTIVE")
         doc["port_details"] = {key: port[key] for key in (*details, "device_id", "device_owner")}
+        doc["router_id"] = self._router(tx, doc, port)
+
+    def _router(self, tx: Tx, doc: Doc, port: Doc) -> str | None:
+        """Return the router between the port's subnets and the external network, if any."""
+        leading = [
+            router["id"]
+            for router in tx.find("router")
+            if (router["external_gateway_info"] or {}).get("network_id")
+            == doc["floating_network_id"]
+        ]
+        subnet_ids = {item["subnet_id"] for item in port["fixed_ips"]}
+        for near in tx.find("port", attached=leading) if leading else []:
+            reached = subnet_ids & {item["subnet_id"] for item in near["fixed_ips"]}
+            if near["device_owner"] == INTERFACE and reached:
+                return str(near["device_id"])
+        return None
 
     def delete(self, tx: Tx, caller: Caller, doc: Doc) -> None:
         self._unplug(tx, doc["id"], FLOATING)

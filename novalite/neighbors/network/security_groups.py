@@ -14,6 +14,11 @@ from novalite.neighbors.network.base import Attr, Kind
 from novalite.neighbors.store import Doc, Tx
 
 DEFAULT = "default"
+PROTOCOLS = (
+    *("ah", "dccp", "egp", "esp", "gre", "hopopt", "icmp", "icmpv6", "igmp", "ip", "ipip"),
+    *("ipv6-encap", "ipv6-frag", "ipv6-icmp", "ipv6-nonxt", "ipv6-opts", "ipv6-route"),
+    *("ospf", "pgm", "rsvp", "sctp", "tcp", "udp", "udplite", "vrrp"),
+)
 _IDENTITY = (
     *("direction", "ethertype", "protocol", "port_range_min", "port_range_max"),
     *("remote_ip_prefix", "remote_group_id"),
@@ -73,7 +78,8 @@ class SecurityGroups(Kind):
         return doc
 
     def update(self, tx: Tx, caller: Caller, doc: Doc, changes: Doc) -> Doc:
-        if doc["name"] == DEFAULT and changes.get("name", DEFAULT) != DEFAULT:
+        name = changes.get("name", doc["name"])
+        if name != doc["name"] and DEFAULT in (name, doc["name"]):
             raise base.conflict(
                 "Updating default security group not allowed.",
                 "SecurityGroupCannotUpdateDefault",
@@ -172,6 +178,13 @@ def _check_rule(doc: Doc) -> None:
         doc["protocol"] = str(doc["protocol"]).lower()
         if doc["protocol"] in ("any", "-1", ""):
             doc["protocol"] = None
+        elif doc["protocol"] not in PROTOCOLS and not _is_number(doc["protocol"], 255):
+            raise base.bad_request(
+                f"Security group rule protocol {doc['protocol']} not supported. Only protocol "
+                f"values {', '.join(PROTOCOLS)} and integer representations [0 to 255] are "
+                "supported.",
+                "SecurityGroupRuleInvalidProtocol",
+            )
     _check_ports(doc)
     if doc["remote_ip_prefix"] and doc["remote_group_id"]:
         raise Fault(
@@ -194,12 +207,20 @@ def _check_rule(doc: Doc) -> None:
         doc["remote_ip_prefix"] = str(prefix)
 
 
+def _is_number(text: str, most: int) -> bool:
+    return text.isdecimal() and int(text) <= most
+
+
+def _is_range(low: int | None, high: int | None) -> bool:
+    return low is not None and high is not None and low <= high
+
+
 def _check_ports(doc: Doc) -> None:
     for key in ("port_range_min", "port_range_max"):
         value = doc[key]
         if value is None:
             continue
-        if isinstance(value, bool) or not str(value).isdecimal() or int(value) > 65535:
+        if isinstance(value, bool) or not _is_number(str(value), 65535):
             raise base.bad_request(
                 f"Invalid value for port {value}", "SecurityGroupInvalidPortValue"
             )
@@ -211,10 +232,7 @@ def _check_ports(doc: Doc) -> None:
             "Port range cannot be specified without protocol.",
             "SecurityGroupProtocolRequiredWithPorts",
         )
-    if not icmp and (low is None) != (high is None):
-        doc["port_range_min"] = low if low is not None else high
-        doc["port_range_max"] = high if high is not None else low
-    if not icmp and low is not None and high is not None and low > high:
+    if not icmp and (low is not None or high is not None) and not _is_range(low, high):
         raise base.bad_request(
             "For TCP/UDP protocols, port_range_min must be <= port_range_max",
             "SecurityGroupInvalidPortRange",

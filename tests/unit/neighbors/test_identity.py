@@ -201,6 +201,7 @@ def test_others_see_only_what_is_theirs(cloud: Cloud) -> None:
     demo = cloud.user("demo", "demo")
     project_id = cloud.project_id("demo")
     assert demo("identity", "GET", f"/v3/projects/{project_id}")["project"]["name"] == "demo"
+    assert demo("identity", "GET", "/v3/domains/default")["domain"]["name"] == "Default"
     projects = demo("identity", "GET", "/v3/auth/projects")["projects"]
     assert [project["name"] for project in projects] == ["demo"]
     for method, path, body in (
@@ -240,6 +241,8 @@ def test_bad_fields_are_named(cloud: Cloud) -> None:
     for body, field in (
         ({"name": ""}, "name"),
         ({"name": 5}, "name"),
+        ({"name": "x" * 65}, "name"),
+        ({"name": "x", "is_domain": True}, "is_domain"),
         ({"name": "x", "enabled": "yes"}, "enabled"),
     ):
         answer = admin("identity", "POST", "/v3/projects", {"project": body}, 400)

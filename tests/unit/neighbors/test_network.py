@@ -77,6 +77,7 @@ def test_seeded_networks_are_seen_by_all(demo: User) -> None:
     assert found["public"]["router:external"] and not found["public"]["shared"]
     assert all(len(network["subnets"]) == 1 for network in found.values())
     subnets = {subnet["name"]: subnet for subnet in listed(demo, "subnet")}
+    assert "public-subnet" not in subnets
     assert ipaddress.ip_network(subnets["private-subnet"]["cidr"]).num_addresses > 60000
     assert [network["name"] for network in listed(demo, "network", "router:external=True")] == [
         "public"
@@ -216,6 +217,9 @@ def test_subnet_shape_and_checks(admin: User) -> None:
     port = make(admin, "port", network_id=second["id"])
     versions = {ipaddress.ip_address(ip["ip_address"]).version for ip in port["fixed_ips"]}
     assert versions == {4, 6}
+    for ip in port["fixed_ips"]:
+        query = f"fixed_ips=ip_address%3D{ip['ip_address']}"
+        assert [found["id"] for found in listed(admin, "port", query)] == [port["id"]]
 
 
 def test_what_is_in_use_stays(admin: User) -> None:
@@ -250,6 +254,7 @@ def test_security_groups_on_ports(admin: User, demo: User, private: Any) -> None
     assert error["type"] == "SecurityGroupInUse"
     foreign = make(admin, "security_group", name="theirs")
     make(demo, "port", 404, network_id=private["id"], security_groups=[foreign["id"]])
+    item(demo, "PUT", "security_group", group["id"], 409, name="default")
     item(demo, "PUT", "port", port["id"], security_groups=[])
     item(demo, "DELETE", "security_group", group["id"], 204)
 
@@ -273,6 +278,10 @@ def test_security_group_rules(demo: User) -> None:
         {"ethertype": "IPX"},
         {"port_range_min": 30},
         {"port_range_min": 70000},
+        {"port_range_min": -1},
+        {"port_range_min": None},
+        {"protocol": "carrier-pigeon"},
+        {"protocol": 256},
         {"protocol": None},
         {"remote_ip_prefix": "x"},
         {"ethertype": "IPv6"},
@@ -329,6 +338,13 @@ def test_floating_ips(demo: User, private: Any) -> None:
     item(demo, "DELETE", "port", port["id"], 204)
     left = item(demo, "GET", "floatingip", floating["id"])
     assert left["port_id"] is None and left["status"] == "DOWN"
+    network, subnet = own_network(demo)
+    router = make(demo, "router", external_gateway_info={"network_id": public["id"]})
+    path = f"/v2.0/routers/{router['id']}/add_router_interface"
+    demo("network", "PUT", path, {"subnet_id": subnet["id"]})
+    port = make(demo, "port", network_id=network["id"])
+    moved = item(demo, "PUT", "floatingip", floating["id"], port_id=port["id"])
+    assert moved["router_id"] == router["id"] and moved["status"] == "ACTIVE"
     item(demo, "DELETE", "floatingip", floating["id"], 204)
 
 

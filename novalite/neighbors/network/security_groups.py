@@ -232,8 +232,26 @@ def _check_ports(doc: Doc) -> None:
             "Port range cannot be specified without protocol.",
             "SecurityGroupProtocolRequiredWithPorts",
         )
-    if not icmp and (low is not None or high is not None) and not _is_range(low, high):
+    if icmp:
+        _check_icmp(low, high)
+    elif (low is not None or high is not None) and not _is_range(low, high):
         raise base.bad_request(
             "For TCP/UDP protocols, port_range_min must be <= port_range_max",
             "SecurityGroupInvalidPortRange",
+        )
+
+
+def _check_icmp(kind: int | None, code: int | None) -> None:
+    """For ICMP the two ports are the message's type and code."""
+    for name, value in (("type", kind), ("code", code)):
+        if value is not None and value > 255:
+            raise base.bad_request(
+                f"Invalid value for ICMP {name} (port-range) {value}. It must be 0 to 255.",
+                "SecurityGroupInvalidIcmpValue",
+            )
+    if code is not None and kind is None:
+        raise base.bad_request(
+            f"ICMP code (port-range-max) {code} is provided but ICMP type (port-range-min) is "
+            "missing.",
+            "SecurityGroupMissingIcmpType",
         )

@@ -282,6 +282,8 @@ def test_security_group_rules(demo: User) -> None:
         {"port_range_min": None},
         {"protocol": "carrier-pigeon"},
         {"protocol": 256},
+        {"protocol": "icmp", "port_range_min": 300},
+        {"protocol": "icmp", "port_range_min": None},
         {"protocol": None},
         {"remote_ip_prefix": "x"},
         {"ethertype": "IPv6"},

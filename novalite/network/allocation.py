@@ -125,10 +125,13 @@ class Allocation:
         return port
 
     def _give_back(self, brought: Set[str]) -> None:
-        """Undo this call: what it made is listed, since an answer may have been lost."""
+        """Undo this call: what it made is listed, since an answer may have been lost.
+
+        A port that is bound elsewhere by now belongs to the attempt there.
+        """
         try:
             for port in self._neutron.list(self._ctxt, "port", device_id=self._uuid):
-                if port["id"] not in self._before:
+                if port["id"] not in self._before and port.get("binding:host_id") == self._host:
                     release(self._neutron, self._ctxt, port, brought)
         except exception.NovaliteException as error:
             LOG.warning(

@@ -383,6 +383,27 @@ class TestAllocate:
         assert len(wire.of("/v2.0/ports")) == 4  # list, create once, list, delete
         assert ports_of(admin, uuid_) == []
 
+    def test_ports_that_another_host_took_over_are_not_given_back(
+        self,
+        cloud: Cloud,
+        networks: client.NetworkClient,
+        ctxt: context.RequestContext,
+        admin: User,
+        wire: Wire,
+    ) -> None:
+        uuid_, asked = server(), [NetworkRequest(network_id=network(cloud))]
+
+        def take_over(request: requests.PreparedRequest) -> None:
+            if request.method == "POST" and str(request.url).endswith("/ports"):
+                wire.after = lambda request: None
+                networks.allocate(ctxt, uuid_, "h2", asked, [])
+                raise requests.ConnectionError("reset")
+
+        wire.after = take_over
+        with pytest.raises(exception.NeighborUnavailable):
+            networks.allocate(ctxt, uuid_, "h1", asked, [])
+        assert [port["binding:host_id"] for port in ports_of(admin, uuid_)] == ["h2"]
+
     def test_killed_attempt_leaves_nothing_that_the_next_does_not_find(
         self,
         cloud: Cloud,
@@ -476,6 +497,20 @@ class TestDeallocate:
         made = networks.allocate(ctxt, uuid_, "h1", asked, [])
         networks.deallocate(ctxt, uuid_, {made[0].port_id})
         assert admin("network", "GET", f"/v2.0/ports/{made[0].port_id}")["port"]["device_id"] == ""
+
+    def test_ports_bound_to_another_host_are_left_alone(
+        self,
+        cloud: Cloud,
+        networks: client.NetworkClient,
+        ctxt: context.RequestContext,
+        admin: User,
+    ) -> None:
+        uuid_, asked = server(), [NetworkRequest(network_id=network(cloud))]
+        networks.allocate(ctxt, uuid_, "h2", asked, [])
+        networks.deallocate(ctxt, uuid_, host="h1")
+        assert len(ports_of(admin, uuid_)) == 1
+        networks.deallocate(ctxt, uuid_, host="h2")
+        assert ports_of(admin, uuid_) == []
 
     def test_every_port_is_tried(
         self,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the functional tests: one private broker a session, one cloud a test."""
+"""Fixtures of the functional tests: one private broker a session, one cloud a test or a class."""
 
+import io
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +11,60 @@ import pytest
 
 from novalite.devcloud.broker import Broker
 from tests.functional import cloud as cloud_module
+from tests.functional import faults
 
-_FAILED = pytest.StashKey[bool]()
+Make = Callable[..., cloud_module.Cloud]
+_RUNNING: list[cloud_module.Cloud] = []
+_TABLE = pytest.StashKey[faults.Table]()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Remember a failure, so that the fixtures can show the logs."""
+    """Show with a failure the logs of every cloud that runs, a class's cloud too."""
     report = yield
-    if report.failed:
-        item.stash[_FAILED] = True
+    if report.failed and call.when != "teardown":
+        for running in _RUNNING:
+            with redirect_stdout(io.StringIO()) as text:
+                running.print_logs()
+            report.sections.append((f"Logs of {running.directory.name}", text.getvalue()))
     return report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=1, help="how often drill tests repeat")
+    parser.addoption("--rounds", type=int, default=0, help="how often drill tests repeat")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_TABLE] = faults.Table()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = terminalreporter.config.stash[_TABLE].lines()
+    if lines:
+        terminalreporter.section("what became of the faults")
+        for line in lines:
+            terminalreporter.line(line)
 
 
 @pytest.fixture
 def rounds(request: pytest.FixtureRequest) -> range:
-    """The rounds of a drill."""
-    return range(request.config.getoption("--rounds"))
+    """The rounds of a drill: as many as --rounds says, one without it."""
+    return range(max(1, request.config.getoption("--rounds")))
+
+
+@pytest.fixture(scope="session")
+def only_in_drill(request: pytest.FixtureRequest) -> None:
+    """Skip what is too wide for every day: it runs with --rounds."""
+    if not request.config.getoption("--rounds"):
+        pytest.skip("runs in a drill only: --rounds N")
+
+
+@pytest.fixture(scope="session")
+def table(request: pytest.FixtureRequest) -> faults.Table:
+    """What became of each fault; printed at the end of the session."""
+    return request.config.stash[_TABLE]
 
 
 @pytest.fixture(scope="session")
@@ -57,33 +89,47 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
     return cloud_module.make_template(tmp_path_factory.mktemp("template"))
 
 
-@pytest.fixture
-def make_cloud(
-    request: pytest.FixtureRequest, tmp_path: Path, broker: Broker | None, template: Path | None
-) -> Iterator[Callable[..., cloud_module.Cloud]]:
-    """Return a function that starts a cloud, which lives until the end of the test."""
+@contextmanager
+def _maker(directory: Path, broker: Broker | None, template: Path | None) -> Iterator[Make]:
     with ExitStack() as stack:
-        clouds: list[cloud_module.Cloud] = []
+        count = 0
 
         def make(**options: Any) -> cloud_module.Cloud:
+            nonlocal count
+            count += 1
             made = cloud_module.Cloud(
-                tmp_path / f"cloud{len(clouds) + 1}",
+                directory / f"cloud{count}",
                 broker=broker,
                 transport_url=cloud_module.transport_url_from_environment(),
                 database_url=cloud_module.database_url_from_environment(),
                 template=template,
                 **options,
             )
-            clouds.append(stack.enter_context(made))
+            stack.enter_context(made)
+            _RUNNING.append(made)
+            stack.callback(_RUNNING.remove, made)
             return made
 
         yield make
-        if request.node.stash.get(_FAILED, False):
-            for made in clouds:
-                made.print_logs()
 
 
 @pytest.fixture
-def cloud(make_cloud: Callable[..., cloud_module.Cloud]) -> cloud_module.Cloud:
+def make_cloud(tmp_path: Path, broker: Broker | None, template: Path | None) -> Iterator[Make]:
+    """Return a function that starts a cloud, which lives until the end of the test."""
+    with _maker(tmp_path, broker, template) as make:
+        yield make
+
+
+@pytest.fixture(scope="class")
+def make_class_cloud(
+    tmp_path_factory: pytest.TempPathFactory, broker: Broker | None, template: Path | None
+) -> Iterator[Make]:
+    """Return a function that starts a cloud, which lives until the end of the class."""
+    with _maker(tmp_path_factory.mktemp("class"), broker, template) as make:
+        yield make
+
+
+@pytest.fixture
+def cloud(make_cloud: Make) -> cloud_module.Cloud:
     """A small cloud: one of everything, noauth2, no neighbours."""
     return make_cloud()

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An application on a temporary SQLite file with stand-ins for everything it calls."""
 
+import shutil
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,9 +32,11 @@ def conf(tmp_path: Any) -> cfg.ConfigOpts:
     return make_conf(tmp_path)
 
 
-@pytest.fixture
-def cloud(conf: cfg.ConfigOpts) -> Cloud:
-    database = engine.Database(conf)
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with tables and one flavor; making it takes longer than most tests."""
+    folder = tmp_path_factory.mktemp("template")
+    database = engine.Database(make_conf(folder))
     schema.metadata.create_all(database.engine)
     flavor = Flavor(
         flavorid=FLAVOR,
@@ -42,6 +47,16 @@ def cloud(conf: cfg.ConfigOpts) -> Cloud:
         extra_specs={"hw:foo": "bar"},
     )
     database.transaction(lambda conn: flavors.create(conn, flavor))
+    # What was written may still be in the write-ahead log; this makes one file of it all.
+    with sqlite3.connect(folder / "test.db") as source, sqlite3.connect(folder / "one.db") as one:
+        source.backup(one)
+    return folder / "one.db"
+
+
+@pytest.fixture
+def cloud(conf: cfg.ConfigOpts, template: Path, tmp_path: Path) -> Cloud:
+    shutil.copy(template, tmp_path / "test.db")
+    database = engine.Database(conf)
     images = FakeImages(
         {
             IMAGE: ImageMeta(id=IMAGE, name="cirros", size=1000),

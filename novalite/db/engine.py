@@ -20,7 +20,7 @@ from sqlalchemy import event, exc
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
-from novalite import exception
+from novalite import counters, exception
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -29,6 +29,8 @@ T = TypeVar("T")
 # PostgreSQL by SQLSTATE.
 _MYSQL_RETRY = {1205, 1213, 1047, 3572}
 _POSTGRES_RETRY = {"40001", "40P01", "55P03"}
+# Seconds for which a new connection to SQLite waits for others that switch the file to WAL.
+_WAL_WAIT = 5.0
 
 
 class now(functions.GenericFunction[float]):
@@ -62,8 +64,6 @@ class Database:
         self._conf = conf
         self.url = url(conf)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self.statements = 0
-        self.transactions = 0
         # One writer at a time in this process; other processes are met by BEGIN IMMEDIATE.
         self._writer_lock = threading.Lock()
         self._engine = self._make_engine(int(conf.database.max_pool_size), 1.0)
@@ -87,8 +87,9 @@ class Database:
         event.listen(engine, "before_cursor_execute", self._count)
         return engine
 
-    def _count(self, *_args: Any) -> None:
-        self.statements += 1
+    @staticmethod
+    def _count(*_args: Any) -> None:
+        counters.add("sql_statements")
 
     @property
     def engine(self) -> sa.Engine:
@@ -114,7 +115,7 @@ class Database:
         attempt = 0
         while True:
             try:
-                self.transactions += 1
+                counters.add("sql_transactions")
                 return self._sqlite_write(work) if self.is_sqlite else self._server_write(work)
             except exc.DBAPIError as error:
                 attempt += 1
@@ -181,9 +182,23 @@ def url(conf: cfg.ConfigOpts) -> sa.URL:
 def _sqlite_connect(connection: Any, _record: Any) -> None:
     # Transactions are begun by us, not by the driver's guess.
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode=WAL")
+    _use_wal(connection)
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _use_wal(connection: Any) -> None:
+    """Switch a new file to WAL. That needs the file alone for a moment, and SQLite does not wait
+    for it whatever the time-out says."""
+    end = time.monotonic() + _WAL_WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= end:
+                raise
+            time.sleep(0.001)
 
 
 def _may_retry(error: exc.DBAPIError) -> bool:

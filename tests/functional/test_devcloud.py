@@ -10,10 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from novalite.devcloud import ports, processes
+from novalite.devcloud.client import Client, password_token
 from novalite.devcloud.services import find_program
 from tests.functional.waiting import eventually
 
@@ -36,13 +39,23 @@ class User:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def openstack(self, cloud: str, *words: str) -> str:
+    def openstack(self, *words: str) -> list[dict[str, Any]]:
         environment = {name: value for name, value in os.environ.items() if name[:3] != "OS_"}
         environment["OS_CLIENT_CONFIG_FILE"] = str(self.directory / "clouds.yaml")
-        command = [find_program("openstack"), "--os-cloud", cloud, *words, "-f", "json"]
+        command = [find_program("openstack"), "--os-cloud", "novalite", *words, "-f", "json"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        found: list[dict[str, Any]] = json.loads(done.stdout)
+        return found
+
+    def api(self, cloud: str, port: str) -> Client:
+        """Return a client with the account of clouds.yaml, for one of the cloud's ports."""
+        auth = yaml.safe_load((self.directory / "clouds.yaml").read_text())["clouds"][cloud]["auth"]
+        token = password_token(
+            auth["auth_url"], auth["username"], auth["password"], auth["project_name"]
+        )
+        number = json.loads((self.directory / "cloud.json").read_text())[port]
+        return Client(f"http://127.0.0.1:{number}", {"X-Auth-Token": token})
 
     def marked(self) -> list[int]:
         """Return all processes that use the directory, whoever started them."""
@@ -75,15 +88,16 @@ def test_a_cloud_comes_up_is_used_and_goes(user: User) -> None:
     assert "is up already" in again
 
     assert "compute2" in user.success("ps")
-    flavors = json.loads(user.openstack("novalite", "flavor", "list"))
+    flavors = user.openstack("flavor", "list")
     assert {(f["Name"], f["VCPUs"], f["RAM"], f["Disk"]) for f in flavors} == {
         ("m1.nano", 1, 64, 1),
         ("m1.tiny", 1, 512, 1),
         ("m1.small", 1, 2048, 20),
     }
-    assert len(json.loads(user.openstack("novalite", "image", "list", "--public"))) == 2
-    networks = json.loads(user.openstack("novalite-demo", "network", "list"))
-    assert {network["Name"] for network in networks} == {"private", "public"}
+    images = user.api("novalite", "image_port").get("/v2/images")["images"]
+    assert [image["visibility"] for image in images] == ["public", "public"]
+    networks = user.api("novalite-demo", "network_port").get("/v2.0/networks")["networks"]
+    assert {network["name"] for network in networks} == {"private", "public"}
 
     assert re.search(r"(?m)^conductor .*novalite-conductor is ready", user.success("logs"))
     assert "rabbitmq" not in user.success("logs", "conductor")
@@ -102,7 +116,8 @@ def test_a_cloud_comes_up_is_used_and_goes(user: User) -> None:
 
     # What was made is still there after the next start, and nothing is made twice.
     user.success("up")
-    assert json.loads(user.openstack("novalite", "flavor", "list")) == flavors
+    names = user.api("novalite", "api_port").get("/v2.1/flavors")["flavors"]
+    assert {flavor["name"] for flavor in names} == {flavor["Name"] for flavor in flavors}
 
 
 def test_a_dead_service_is_shown_and_started_again(user: User) -> None:

@@ -2,10 +2,11 @@
 """The life of a service process: options, logging, RPC servers, signals, systemd.
 
 SIGTERM stops taking work, lets what runs finish within graceful_shutdown_timeout and exits 0.
-SIGINT stops at once. SIGHUP reads the options again. With NOTIFY_SOCKET in the environment systemd
-hears READY, STATUS, RELOADING, STOPPING and WATCHDOG.
+SIGINT stops at once. SIGHUP reads the options again, SIGUSR2 logs the process's counters. With
+NOTIFY_SOCKET in the environment systemd hears READY, STATUS, RELOADING, STOPPING and WATCHDOG.
 """
 
+import json
 import logging
 import os
 import signal
@@ -19,8 +20,8 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_config import cfg
 
+from novalite import counters, periodic, rpc
 from novalite import manager as manager_module
-from novalite import periodic, rpc
 
 LOG = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Signals:
 
     def __init__(self) -> None:
         self._pending: list[int] = []
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2):
             signal.signal(number, self._note)
 
     def _note(self, number: int, _frame: Any) -> None:
@@ -153,7 +154,9 @@ class Service:
             if self._failed.is_set():
                 self._stop(0.0)
                 return 1
-            if number == signal.SIGHUP:
+            if number == signal.SIGUSR2:
+                LOG.info("counters %s", json.dumps(counters.snapshot()))
+            elif number == signal.SIGHUP:
                 self._reload()
             elif number == signal.SIGTERM:
                 self._stop(float(self.conf.graceful_shutdown_timeout))

@@ -189,6 +189,10 @@ class Broker:
         self.settings.vhosts.remove(name)
         self._save()
 
+    def trace(self, vhost: str, on: bool) -> None:
+        """Let the node copy every message of *vhost* to its exchange amq.rabbitmq.trace, or not."""
+        self._eval(f'rabbit_trace:{"start" if on else "stop"}(<<"{vhost}">>).')
+
     def repick_ports(self) -> None:
         """Choose new ports if one of the old ones is taken by somebody else meanwhile."""
         settings = self.settings

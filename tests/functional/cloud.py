@@ -297,6 +297,16 @@ class Cloud:
     # -- database ---------------------------------------------------------------------------
 
     @property
+    def transport_url(self) -> str:
+        """URL of this cloud's own vhost."""
+        return str(self._transport_url)
+
+    def trace(self, on: bool) -> None:
+        """Let the broker copy every message of this cloud to amq.rabbitmq.trace, or not."""
+        assert self.broker is not None
+        self.broker.trace(self._vhost, on)
+
+    @property
     def database_url(self) -> str:
         """URL of this cloud's own database."""
         if self._database_url is None:

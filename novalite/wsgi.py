@@ -22,6 +22,7 @@ concurrency.setup([])
 
 _lock = threading.Lock()
 _made: tuple[int, Any] | None = None
+_conf: Any = None
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -43,11 +44,25 @@ def _application() -> Any:
 
 
 def _make() -> Any:
-    from novalite import conf as conf_module
-    from novalite import log, rpc
+    """Make bus, database and application; a forked process takes over the options alone."""
+    global _conf
+    if _conf is None:
+        _conf = _load()
+
+    from novalite import rpc
     from novalite.api import manager
-    from novalite.conf import load, messaging, rules
     from novalite.db import engine
+
+    made, _policy = manager.make_wsgi(
+        _conf, rpc.Bus(_conf), engine.Database(_conf), rpc.Sender("wake-ups")
+    )
+    return made
+
+
+def _load() -> Any:
+    from novalite import conf as conf_module
+    from novalite import log
+    from novalite.conf import load, messaging, rules
 
     conf = conf_module.CONF
     loader = load.Loader(
@@ -59,10 +74,7 @@ def _make() -> Any:
     )
     loader.load()
     log.setup(conf, "novalite-api")
-    application_, _policy = manager.make_wsgi(
-        conf, rpc.Bus(conf), engine.Database(conf), rpc.Sender("wake-ups")
-    )
-    return application_
+    return conf
 
 
 def _files() -> list[str]:

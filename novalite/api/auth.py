@@ -5,15 +5,19 @@ Called by the middleware for every request but the version documents. An authent
 WSGI environment into a RequestContext or raises; it writes no answer.
 """
 
+import logging
 import threading
 import time
 from collections import OrderedDict
 from typing import Any, Protocol
 
+from keystoneauth1 import exceptions as keystone_exceptions
 from oslo_config import cfg
 
 from novalite import context as context_module
 from novalite import exception
+
+LOG = logging.getLogger(__name__)
 
 # Where keystonemiddleware finds the cache, see [keystone_authtoken] cache.
 CACHE_KEY = "novalite.token_cache"
@@ -154,6 +158,10 @@ class Keystone:
         try:
             for _chunk in self._protocol(environ, start_response):
                 pass
+        except keystone_exceptions.ClientException as error:
+            # auth_token lets some troubles with the identity service through as they are.
+            LOG.warning("A token cannot be checked: %s", error)
+            return "503"
         finally:
             environ.pop(CACHE_KEY, None)
         return seen[0] if seen else "503"

@@ -63,7 +63,7 @@ class Services:
         return line
 
     def start(
-        self, services: Iterable[Service], timeout: float = 30.0, progress: Progress | None = None
+        self, services: Iterable[Service], timeout: float = 60.0, progress: Progress | None = None
     ) -> None:
         """Start all side by side and return when each is ready; those that run are left alone.
 

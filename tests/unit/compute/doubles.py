@@ -65,9 +65,12 @@ class Driver:
         self.fail_spawn = None
         self.fail_metadata = False
         self.reloaded = 0
-        # Called with the uuid: when the guest exists and is paused, and just before it runs.
+        # Called with the uuid: when the guest exists and is paused, when the spawn has asked for
+        # the last time whether it is cancelled, just before the guest runs, and just after.
         self.during_spawn = lambda uuid: None
+        self.after_spawn = lambda uuid: None
         self.before_resume = lambda uuid: None
+        self.after_resume = lambda uuid: None
         self.console = {}
 
     def init_host(self):
@@ -111,6 +114,7 @@ class Driver:
         if is_cancelled():
             self.guests.pop(instance.uuid, None)
             raise exception.BuildCancelled(instance_uuid=instance.uuid)
+        self.after_spawn(instance.uuid)
 
     def _one(self, uuid):
         if uuid not in self.guests:
@@ -120,6 +124,7 @@ class Driver:
     def finish_spawn(self, instance):
         self.before_resume(instance.uuid)
         self._one(instance.uuid).power_state = PowerState.RUNNING
+        self.after_resume(instance.uuid)
 
     def pause_guest(self, uuid, by_fence):
         guest = self._one(uuid)

@@ -289,8 +289,7 @@ def test_a_guest_that_will_not_go_ends_the_build(world):
     world.boot(request)
     [finish] = world.conductor.items(build.Finish)
     assert finish.fault.message == (
-        f"Build of instance {uuid} aborted: "
-        "Could not clean up failed build, not rescheduling"
+        f"Build of instance {uuid} aborted: Could not clean up failed build, not rescheduling"
     )
     assert "no such CPU model" in finish.fault.details
     assert finish.guest_left and not finish.reschedule
@@ -418,14 +417,17 @@ def test_a_delete_during_the_spawn_wins(world):
     assert (uuid, set(), None) in world.network.given_back
 
 
-def test_a_cancel_between_spawn_and_resume_wins(world):
+@pytest.mark.parametrize("hook", ["after_spawn", "before_resume"])
+def test_a_cancel_between_spawn_and_finish_wins(world, hook):
     request = request_for()
+    ran = []
 
     def arrive(_):
-        world.driver.before_resume = lambda _: None
         world.manager.destroy_instances([destroy_for(request, action_id=99)])
 
-    world.driver.before_resume = arrive
+    setattr(world.driver, hook, arrive)
+    if hook == "after_spawn":
+        world.driver.before_resume = ran.append
     world.boot(request)
-    assert world.driver.guests == {}
+    assert world.driver.guests == {} and ran == []
     assert world.conductor.items(build.Finish) == []

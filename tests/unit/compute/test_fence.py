@@ -186,10 +186,11 @@ def test_go_answered_to_a_report_from_before_the_fall_is_not_used(world):
 
 def test_a_build_that_waits_for_its_slot_asks_begin_again(world):
     request = started(world)
+    world.driver.add(request.instance.uuid, action_id=request.action_id)
     world.report()
     world.fence()
     world.host.builds.run()
-    assert world.driver.calls == []
+    assert world.driver.calls == [] and world.driver.destroyed == []
     assert world.hand.find(request.instance.uuid, request.action_id, 1).stage is Stage.CLAIMED
     # It has begun, so it is named all the time.
     world.report()
@@ -198,7 +199,7 @@ def test_a_build_that_waits_for_its_slot_asks_begin_again(world):
     assert request.instance.uuid in world.driver.running()
 
 
-@pytest.mark.parametrize("hook", ["during_spawn", "before_resume"])
+@pytest.mark.parametrize("hook", ["during_spawn", "after_spawn", "before_resume"])
 def test_a_spawn_that_a_fall_meets_does_not_run(world, hook):
     request = started(world)
     uuid = request.instance.uuid
@@ -206,7 +207,7 @@ def test_a_spawn_that_a_fall_meets_does_not_run(world, hook):
     def fall(_):
         setattr(world.driver, hook, lambda _: None)
         world.fence()
-        if hook == "during_spawn":
+        if hook != "before_resume":
             assert uuid not in world.driver.running()
 
     setattr(world.driver, hook, fall)

@@ -42,7 +42,8 @@ def main(argv: list[str] | None = None) -> None:
     except load.ConfigError as error:
         launch.die(PROGRAM, str(error))
     except exception.NovaliteException as error:
-        launch.die(PROGRAM, error.message())
+        reason = getattr(error.__cause__, "orig", None)
+        launch.die(PROGRAM, f"{error.message()} {reason or ''}")
 
 
 def _parser() -> argparse.ArgumentParser:

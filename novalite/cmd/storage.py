@@ -12,7 +12,12 @@ from novalite.db import engine, migrate
 
 LOG = logging.getLogger(__name__)
 
-_EXTRAS = {"postgresql": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
+# Backend -> the driver that novalite is tested with, and the extra that installs it.
+_DRIVERS = {
+    "postgresql": ("postgresql+psycopg", "postgresql"),
+    "mysql": ("mysql+pymysql", "mysql"),
+    "mariadb": ("mysql+pymysql", "mysql"),
+}
 
 
 def connect(conf: cfg.ConfigOpts) -> engine.Database:
@@ -27,14 +32,13 @@ def connect(conf: cfg.ConfigOpts) -> engine.Database:
         raise ConfigError(f"{where}: {error.message()}") from None
     except sa.exc.NoSuchModuleError:
         kind = engine.url(conf).drivername
-        raise ConfigError(
-            f"{where}: {kind}:// is not supported; allowed: sqlite, postgresql+psycopg, "
-            "mysql+pymysql"
-        ) from None
+        raise ConfigError(f"{where}: there is no driver for {kind}://") from None
     except ImportError as error:
         kind = engine.url(conf).get_backend_name()
-        hint = f"; install novalite[{_EXTRAS[kind]}]" if kind in _EXTRAS else ""
-        raise ConfigError(f"{where}: {error.name} is not installed{hint}") from None
+        scheme, extra = _DRIVERS.get(kind, (kind, kind))
+        raise ConfigError(
+            f"{where}: {error.name} is not installed; use {scheme}:// and install novalite[{extra}]"
+        ) from None
     except OSError as error:
         raise ConfigError(f"{where}: {error.filename}: {error.strerror}") from None
 

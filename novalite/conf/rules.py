@@ -9,6 +9,7 @@ from novalite.conf.files import ConfigError, place
 # A compute fences itself one report_interval before it counts as down; with fewer reports than
 # this in service_down_time a single lost one fences a healthy host.
 _REPORTS = 4
+_DATABASES = ("sqlite", "postgresql", "mysql", "mariadb")
 _ENCODE = "cannot be parsed; percent-encode special characters"
 
 
@@ -57,7 +58,13 @@ def check_database(conf: cfg.ConfigOpts) -> list[str]:
 
     :raises ConfigError: a rule is broken
     """
-    url = conf.database.connection
+    url = conf.database.connection or ""
+    scheme, separator, _ = url.partition("://")
+    where = place(conf, "connection", "database")
+    if separator and scheme.partition("+")[0] not in _DATABASES:
+        raise ConfigError(
+            f"{where}: {scheme}:// is not supported; allowed: {', '.join(_DATABASES)}"
+        )
     if url and not url.startswith("sqlite") and not urls.is_clear(url):
-        raise ConfigError(f"{place(conf, 'connection', 'database')} {_ENCODE}")
+        raise ConfigError(f"{where} {_ENCODE}")
     return []

@@ -182,7 +182,8 @@ class Service:
         self.notifier.send("STOPPING=1", "STATUS=finishing what runs")
         LOG.info("%s stops; running work has %d s to finish", self.program, timeout)
         end = time.monotonic() + timeout
-        guard = threading.Timer(timeout + 2, os._exit, (0,))
+        code = 1 if self._failed.is_set() else 0
+        guard = threading.Timer(timeout + 2, os._exit, (code,))
         guard.daemon = True
         guard.start()
         for task in self._tasks:
@@ -197,7 +198,7 @@ class Service:
             thread.join(max(0.0, end - time.monotonic()))
         self.manager.stop()
         LOG.info("%s has stopped", self.program)
-        self._exit(1 if self._failed.is_set() else 0)
+        self._exit(code)
 
     @staticmethod
     def _exit(code: int) -> None:

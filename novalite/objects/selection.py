@@ -41,10 +41,11 @@ class SelectAnswer:
     (a broken filter); ``reason`` is the text for the user. ``only_compute_filter`` tells that
     hosts that are down or disabled were the only trouble, ``recently_seen`` that one of the hosts
     that are down was heard from less than twice service_down_time ago, so that trying again soon
-    makes sense.
+    makes sense. ``settling`` tells that the scheduler itself has just been started or cut off, so
+    that hosts which are down may only not have been heard yet.
     """
 
-    VERSION: ClassVar[str] = "1.0"
+    VERSION: ClassVar[str] = "1.1"
 
     key: int
     selections: list[list[Selection]] = field(default_factory=list)
@@ -53,3 +54,4 @@ class SelectAnswer:
     reason: str = ""
     only_compute_filter: bool = False
     recently_seen: bool = False
+    settling: bool = False

@@ -6,6 +6,7 @@ registration only makes it visible and orders its starts.
 """
 
 import logging
+import time
 from collections.abc import Callable
 
 from oslo_config import cfg
@@ -30,10 +31,13 @@ class Heartbeat:
         conf: cfg.ConfigOpts,
         conductor: conductor_rpcapi.ConductorAPI,
         fail: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ):
         self._conf = conf
         self._conductor = conductor
         self._fail = fail
+        self._clock = clock
+        self._answered_since: float | None = None
         self._epoch: int | None = None
         self._counter = 0
         self._waited = 0
@@ -43,6 +47,15 @@ class Heartbeat:
         interval = float(self._conf.report_interval)
         return interval if self._epoch is not None else min(RETRY, interval)
 
+    def answered_for(self) -> float:
+        """Return for how many seconds conductors have answered without a gap.
+
+        While they do not, or have only begun to, nobody can know which hosts are away: the hosts
+        are heard by the same way.
+        """
+        since = self._answered_since
+        return 0.0 if since is None else self._clock() - since
+
     def beat(self) -> None:
         """Register, or report that this start still runs."""
         try:
@@ -50,7 +63,10 @@ class Heartbeat:
                 self._register()
             else:
                 self._report(self._epoch)
+            if self._answered_since is None:
+                self._answered_since = self._clock()
         except exception.Unavailable as error:
+            self._answered_since = None
             # The first lost call is nothing; a row that grows old is seen by the API.
             level = logging.WARNING if self._waited else logging.INFO
             LOG.log(level, "The conductor does not answer: %s", error.message())

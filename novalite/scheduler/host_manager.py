@@ -230,6 +230,14 @@ class HostManager:
             expired.append(instance_uuid)
         self.drop(expired)
 
+    def any_away(self) -> bool:
+        """Tell whether a host is down that is neither disabled nor forced down."""
+        with self._lock:
+            return any(
+                not (entry.state.up or entry.service.disabled or entry.service.forced_down)
+                for entry in self._entries.values()
+            )
+
     def recently_seen(self) -> bool:
         """Tell whether a host that is down, but neither disabled nor forced down, was heard from
         less than twice service_down_time ago."""

@@ -136,7 +136,16 @@ class SchedulerManager:
             reason=decision.reason_text(),
             only_compute_filter=decision.only("ComputeFilter"),
             recently_seen=self._hosts.recently_seen(),
+            settling=self._is_settling(),
         )
+
+    def _is_settling(self) -> bool:
+        """Tell whether a host that is down may only not have been heard yet.
+
+        After a start, or when the bus was away, this scheduler may be back before the hosts are.
+        """
+        short = self._heartbeat.answered_for() < float(self.conf.service_down_time)
+        return short and self._hosts.any_away()
 
 
 class SchedulerEndpoint:

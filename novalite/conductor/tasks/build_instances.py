@@ -167,7 +167,7 @@ class BuildInstances:
                 plan.decision = answer.decisions[min(index, len(answer.decisions) - 1)]
             if answer.error is None:
                 plan.chosen, *plan.alternates = answer.selections[index]
-            elif not (answer.only_compute_filter and answer.recently_seen):
+            elif not _may_come_back(answer):
                 plan.fault = _no_valid_host(taken, answer, plan.decision)
             plans.append(plan)
         return plans
@@ -268,6 +268,13 @@ def _args(plan: Plan) -> dict[str, Any]:
         args["zone"] = plan.chosen.zone or args.get("zone")
         args["limits"] = base.encode(plan.chosen.limits)
     return args
+
+
+def _may_come_back(answer: selection.SelectAnswer) -> bool:
+    """Tell whether the hosts that are missing are worth waiting for (rule 14)."""
+    if answer.error != selection.NO_VALID_HOST:
+        return False
+    return answer.settling or (answer.only_compute_filter and answer.recently_seen)
 
 
 def _no_valid_host(

@@ -57,6 +57,19 @@ def test_a_conductor_that_is_not_there_yet_is_asked_again_with_more_patience():
     assert conductor.asked[-1][1]["report"].counter == 2
 
 
+def test_how_long_conductors_have_answered():
+    away, moment = exception.BusUnavailable, [100.0]
+    conductor = Conductor(away(), Registration(epoch=1), ReportAnswer(), away(), ReportAnswer())
+    conf = SimpleNamespace(host="ctl", report_interval=10)
+    beat = Heartbeat(conf, conductor, lambda reason: None, clock=lambda: moment[0])
+    seen = []
+    for _ in range(5):
+        beat.beat()
+        moment[0] += 7.0
+        seen.append(beat.answered_for())
+    assert seen == [0.0, 7.0, 14.0, 0.0, 7.0]
+
+
 def test_a_newer_start_ends_this_one():
     beat, _, failures = make(Registration(epoch=1), ReportAnswer(retired=True))
     beat.beat()

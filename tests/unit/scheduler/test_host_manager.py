@@ -381,6 +381,22 @@ def test_disabled_is_seen_without_a_new_picture(manager, books, clock):
 
 
 @pytest.mark.parametrize(
+    ("service", "away"),
+    [
+        ({"age": 30.0}, False),  # it is up
+        ({"age": 3600.0}, True),
+        ({"age": None}, True),
+        ({"age": 3600.0, "disabled": True}, False),
+        ({"age": 1.0, "forced_down": True}, False),
+    ],
+)
+def test_whether_any_host_is_away(manager, books, clock, service, away):
+    books.put(fakes.node("h1"), fakes.service(**service))
+    read(manager, clock)
+    assert manager.any_away() is away
+
+
+@pytest.mark.parametrize(
     ("service", "recent"),
     [
         ({"age": 30.0}, False),  # it is up

@@ -135,6 +135,21 @@ def test_whether_trying_again_makes_sense(service, spec, only, recent):
     assert (answer.only_compute_filter, answer.recently_seen) == (only, recent)
 
 
+@pytest.mark.parametrize(
+    ("age", "answered", "settling"),
+    [
+        (3600.0, 59.0, True),  # the bus is back, the host may be on its way
+        (3600.0, 61.0, False),
+        (1.0, 59.0, False),  # the host is up, and full
+    ],
+)
+def test_hosts_that_were_not_heard_yet_may_come(age, answered, settling, monkeypatch):
+    manager = make(fixed((fakes.node("h1"), fakes.service("h1", age=age))))
+    monkeypatch.setattr(manager._heartbeat, "answered_for", lambda: answered)
+    (answer,) = ask(manager, request(0, fakes.spec("a", memory_mb=20000)))
+    assert (answer.error, answer.settling) == (selection.NO_VALID_HOST, settling)
+
+
 def test_log_lines_of_no_valid_host(caplog):
     records = [(fakes.node(f"h{i}"), fakes.service(f"h{i}")) for i in range(4)]
     manager = make(

@@ -39,7 +39,7 @@ def create_servers(
 ) -> list[Instance]:
     """Accept new servers: rows for server, request and open action, then wake a conductor.
 
-    :raises exception.Invalid: flavor, image, network or zone cannot be had
+    :raises exception.Invalid: flavor, image, network, security group or zone cannot be had
     :raises exception.PolicyNotAuthorized: a forced host is for administrators
     """
     if not context.project_id:
@@ -50,6 +50,7 @@ def create_servers(
     flavor = _flavor(parts, context, request.flavor_id)
     image = parts.images.get(context, request.image_id)
     check_image_fits(flavor, image)
+    parts.networks.security_groups(context, request.security_groups)
     request.networks = parts.networks.validate(context, request.networks, request.count)
     wanted = _instances(context, request, flavor, image)
     first = wanted[0][0]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the resources work with; made once in :func:`novalite.api.app.make_app` and passed on."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +25,14 @@ class Images(Protocol):
 
 class Networks(Protocol):
     """What the API asks of the network service."""
+
+    def security_groups(
+        self, context: context_module.RequestContext, names: Iterable[str], /
+    ) -> list[str]:
+        """Return the ids of the project's security groups.
+
+        :raises exception.SecurityGroupInBodyNotFound: the project has no such group
+        """
 
     def validate(
         self,

@@ -37,6 +37,13 @@ class FakeImages:
 @dataclass
 class FakeNetworks:
     asked: list[tuple[Any, int]] = field(default_factory=list)
+    groups: tuple[str, ...] = ("default",)
+
+    def security_groups(self, context: Any, names: Any) -> list[str]:
+        for name in names:
+            if name not in self.groups:
+                raise exception.SecurityGroupInBodyNotFound(name=name)
+        return list(names)
 
     def validate(self, context: Any, requested: Any, count: int) -> Any:
         self.asked.append((requested, count))

@@ -205,6 +205,20 @@ class TestNetworks:
         assert cloud.create(networks=networks, version=version).status_code == status
 
 
+class TestSecurityGroups:
+    def test_what_is_asked_for_is_kept_and_shown(self, cloud: Any) -> None:
+        cloud.networks.groups = ("default", "web")
+        asked = [{"name": "web"}, {"name": "default"}, {"name": "web"}]
+        result = cloud.create(security_groups=asked)
+        server = result.json["server"]
+        assert server["security_groups"] == [{"name": "web"}, {"name": "default"}]
+        assert spec_of(cloud, server["id"]).security_groups == ["web", "default"]
+
+    def test_unknown(self, cloud: Any) -> None:
+        refused(cloud.create(security_groups=[{"name": "web"}]), "Security group web not found")
+        assert cloud.get("/servers")["servers"] == []
+
+
 class TestDisks:
     BOOT = {
         "uuid": IMAGE,

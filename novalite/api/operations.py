@@ -61,7 +61,7 @@ def create_servers(
 
     _commit(parts, work, lambda conn: instance_queries.exists(conn, first.uuid))
     for instance, _spec in wanted:
-        LOG.info("Accepted for building", context=context, instance=instance.uuid)
+        LOG.info("step=1 accepted for building", context=context, instance=instance.uuid)
     parts.wakeup.run_reservation(context, first.reservation_id)
     return [instance for instance, _spec in wanted]
 

@@ -18,8 +18,9 @@ class SelectRequest:
     """Hosts are wanted for all servers of one reservation, or for none of them.
 
     ``specs`` has one entry a server. ``unused`` are servers (uuid) whose former selection is not
-    going to be used: it no longer counts on its host. ``key`` is made by the sender and names the
-    answer. ``context`` is the user's RequestContext as a dict: the scheduler logs with it.
+    going to be used: it no longer counts on its host, and the hosts are read anew before this
+    answer. ``key`` is made by the sender and names the answer. ``context`` is the user's
+    RequestContext as a dict: the scheduler logs with it.
     """
 
     VERSION: ClassVar[str] = "1.0"

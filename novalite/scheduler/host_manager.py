@@ -106,15 +106,16 @@ class HostManager:
 
     # -- reading
 
-    def refresh(self) -> None:
+    def refresh(self, *, fresh: bool = False) -> None:
         """Return when the pictures are at most ``refresh_interval`` older than this call.
 
         Callers share polls: one that comes while a poll runs takes it if it began recently
         enough, else one of those waiting begins the next.
 
+        :param fresh: the pictures must not be older than this call at all
         :raises exception.DatabaseUnavailable: whatever the load function raises
         """
-        earliest = self._clock() - self._settings.refresh_interval
+        earliest = self._clock() - (0.0 if fresh else self._settings.refresh_interval)
         with self._turn:
             while self._running:
                 self._turn.wait()

@@ -90,7 +90,8 @@ class SchedulerManager:
         :raises exception.DatabaseUnavailable: the hosts cannot be read
         """
         pipeline = self._pipeline
-        self._hosts.refresh()
+        # What an earlier answer led to, a refusal for example, may be younger than the last look.
+        self._hosts.refresh(fresh=any(request.unused for request in requests))
         answers = []
         for request in requests:
             with self._hosts.hosts() as hosts:

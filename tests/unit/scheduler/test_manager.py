@@ -97,6 +97,18 @@ def test_what_was_selected_counts_for_the_next():
     assert ask(manager, request(0, fakes.spec("b", memory_mb=1000)))[0].error is None
 
 
+def test_who_asks_again_gets_pictures_that_are_not_older_than_the_question():
+    rows, service = {"h1": fakes.node("h1")}, fakes.service("h1")
+    manager = make(
+        lambda mark, known: ([(rows["h1"], service)], 1.0), testing__refresh_delay=3600.0
+    )
+    big = fakes.spec("a", memory_mb=10000)
+    assert ask(manager, request(0, big))[0].error is None
+    rows["h1"] = fakes.node("h1", counter=2, memory_mb_used=20000)
+    assert ask(manager, request(0, big))[0].error is None, "the look is held back"
+    assert ask(manager, request(0, big, unused=["a"]))[0].error == selection.NO_VALID_HOST
+
+
 def test_a_failure_of_one_request_does_not_touch_the_others():
     manager = make(one_host(), filter_scheduler__enabled_filters=[f"{__name__}:BrokenFilter"])
     bad = fakes.spec("bad")

@@ -5,6 +5,7 @@ Every function is one compare-and-set or a few in the caller's transaction; what
 decided by the row, never by memory. The compute's half (begin, finish) is in db/attempts.py.
 """
 
+import dataclasses
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -162,10 +163,11 @@ def load_instances(conn: sa.Connection, uuids: list[str]) -> dict[str, Instance]
 
 def start(
     conn: sa.Connection, taken: Taken, host: str, node: str, args: dict[str, Any], lease: float
-) -> bool:
-    """Write the next attempt and its target (step 4); False if the build is not ours any more.
+) -> Taken | None:
+    """Write the next attempt and its target (step 4); None if the build is not ours any more.
 
-    On success ``taken.action`` shows the new attempt.
+    :returns: the build with its new attempt; *taken* stays as it was, since the caller's
+        transaction may be repeated
     """
     values = {
         "action_id_": taken.action.id,
@@ -177,12 +179,18 @@ def start(
         "lease": lease,
     }
     if not conn.execute(_START, values).rowcount:
-        return False
-    taken.action.attempt += 1
-    taken.action.step = Step.STARTED
-    taken.action.target_host, taken.action.target_node = host, node
-    taken.action.args = args
-    return True
+        return None
+    action = dataclasses.replace(
+        taken.action,
+        step=Step.STARTED,
+        attempt=taken.action.attempt + 1,
+        target_host=host,
+        target_node=node,
+        args=args,
+        recasts=0,
+        owner=None,
+    )
+    return dataclasses.replace(taken, action=action)
 
 
 def give_back(conn: sa.Connection, taken: Taken, delay: float) -> None:

@@ -52,7 +52,7 @@ class Plan:
     decision: Decision | None = None
     fault: InstanceFault | None = None
 
-    def event(self, host: str) -> ActionEvent:
+    def event(self, host: str, attempt: int) -> ActionEvent:
         """Return the step of the action's history that this plan is."""
         details: dict[str, Any] = {}
         if self.decision is not None:
@@ -67,7 +67,7 @@ class Plan:
             finish=time.time(),
             result="Error" if self.fault else "Success",
             details=details,
-            attempt=self.taken.action.attempt,
+            attempt=attempt,
         )
 
 
@@ -180,16 +180,15 @@ class BuildInstances:
         started = self._database.transaction(lambda conn: self._write(conn, plans))
         crash.point(self.conf, "conductor.after_start")
         by_host: dict[str, list[BuildRequest]] = {}
-        for plan, instance in started:
-            by_host.setdefault(str(plan.taken.action.target_host), []).append(
-                request_of(plan.taken, instance, plan.chosen.limits if plan.chosen else None)
-            )
+        for taken, request in started:
+            host = str(taken.action.target_host)
+            by_host.setdefault(host, []).append(request)
             LOG.info(
                 "step=4 attempt %d goes to host %s",
-                plan.taken.action.attempt,
-                plan.taken.action.target_host,
-                context=plan.taken.context,
-                instance=instance.uuid,
+                request.attempt,
+                host,
+                context=taken.context,
+                instance=request.instance.uuid,
             )
         for host, requests in by_host.items():
             self.cast(host, requests)
@@ -208,12 +207,16 @@ class BuildInstances:
                 type(error).__name__,
             )
 
-    def _write(self, conn: sa.Connection, plans: list[Plan]) -> list[tuple[Plan, Instance]]:
-        started = []
+    def _write(
+        self, conn: sa.Connection, plans: list[Plan]
+    ) -> list[tuple[builds.Taken, BuildRequest]]:
+        """Return what was started. The transaction may be repeated, so no plan is changed."""
+        started: list[tuple[Plan, builds.Taken]] = []
         for plan in plans:
             taken = plan.taken
             if plan.fault is not None:
-                if builds.fail_taken(conn, taken, plan.fault, plan.event(self.conf.host)):
+                event = plan.event(self.conf.host, taken.action.attempt)
+                if builds.fail_taken(conn, taken, plan.fault, event):
                     LOG.info(
                         "step=6 %s",
                         plan.fault.message,
@@ -222,29 +225,22 @@ class BuildInstances:
                     )
             elif plan.chosen is None:
                 builds.give_back(conn, taken, RETRY_DELAY)
-            elif builds.start(
-                conn,
-                taken,
-                plan.chosen.host,
-                plan.chosen.node,
-                _args(plan),
-                float(self.conf.conductor.begin_timeout),
-            ):
-                started.append(plan)
-        found = builds.load_instances(conn, [p.taken.action.instance_uuid for p in started])
-        for plan in started:
-            actions.put_events(
-                conn,
-                plan.taken.action.id,
-                plan.taken.action.attempt,
-                [plan.event(self.conf.host)],
-                new=True,
-            )
-        return [
-            (plan, found[plan.taken.action.instance_uuid])
-            for plan in started
-            if plan.taken.action.instance_uuid in found
-        ]
+            elif build := self._start(conn, plan, plan.chosen):
+                started.append((plan, build))
+        found = builds.load_instances(conn, [build.action.instance_uuid for _, build in started])
+        requests = []
+        for plan, build in started:
+            action = build.action
+            event = plan.event(self.conf.host, action.attempt)
+            actions.put_events(conn, action.id, action.attempt, [event], new=True)
+            if action.instance_uuid in found:
+                limits = plan.chosen.limits if plan.chosen else None
+                requests.append((build, request_of(build, found[action.instance_uuid], limits)))
+        return requests
+
+    def _start(self, conn: sa.Connection, plan: Plan, chosen: Selection) -> builds.Taken | None:
+        lease = float(self.conf.conductor.begin_timeout)
+        return builds.start(conn, plan.taken, chosen.host, chosen.node, _args(plan), lease)
 
 
 def request_of(taken: builds.Taken, instance: Instance, limits: Limits | None) -> BuildRequest:

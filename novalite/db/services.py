@@ -16,6 +16,7 @@ _t = schema.services
 _SELECT = sa.select(_t, (now() - _t.c.last_seen_up).label("age"))
 _BY_NAME = _SELECT.where(_t.c.host == sa.bindparam("host_"), _t.c.binary == sa.bindparam("binary_"))
 _ALL = _SELECT.order_by(_t.c.id)
+_ALL_OF_KIND = _ALL.where(_t.c.binary == sa.bindparam("binary_"))
 _HEARTBEAT = (
     sa.update(_t)
     .where(
@@ -69,8 +70,8 @@ def get(conn: sa.Connection, service_id: int | str) -> Service:
 
 def list_all(conn: sa.Connection, binary: str | None = None) -> list[Service]:
     """Return all services, of one kind if *binary* is given, in the order of their ids."""
-    statement = _ALL if binary is None else _ALL.where(_t.c.binary == binary)
-    return [from_row(row) for row in conn.execute(statement)]
+    rows = conn.execute(_ALL) if binary is None else conn.execute(_ALL_OF_KIND, {"binary_": binary})
+    return [from_row(row) for row in rows]
 
 
 def register(conn: sa.Connection, host: str, binary: str, topic: str, identity: str) -> Service:

@@ -150,13 +150,13 @@ class Recovery:
                 work.drive.append(action.reservation_id)
             return
         loss = f"conductor {action.owner} did not renew its lease"
-        if builds.leave(conn, action, guest_may_be_left=False, loss=loss):
+        if builds.leave(conn, action, guest_may_be_left=False, loss=loss, unless_renewed=True):
             self._lost(action, loss)
             self._or_fail(conn, action, work)
 
     def _leave(self, conn: sa.Connection, action: Action, loss: str, work: _Pass) -> None:
         begun = action.step is Step.BEGUN
-        if builds.leave(conn, action, guest_may_be_left=begun, loss=loss):
+        if builds.leave(conn, action, guest_may_be_left=begun, loss=loss, unless_renewed=True):
             self._lost(action, loss)
             self._or_fail(conn, action, work)
 

@@ -252,7 +252,7 @@ def leave(
     guest_may_be_left: bool,
     loss: str | None,
     failure: str | None = None,
-    delay: float = 0.0,
+    unless_renewed: bool = False,
 ) -> bool:
     """Leave the present attempt: the build waits for a conductor to choose another host.
 
@@ -260,6 +260,7 @@ def leave(
         clean-ups (rule 9)
     :param loss: what got lost, counted in drives; None for what is no loss
     :param failure: the host that really failed, counted in failures
+    :param unless_renewed: only if the action still has the deadline that was seen
     :returns: False if the attempt was not the present one any more
     """
     args = dict(action.args)
@@ -273,6 +274,7 @@ def leave(
             _a.c.state == ActionState.RUNNING.value,
             _a.c.step == action.step.value,
             _a.c.attempt == action.attempt,
+            _a.c.deadline == action.deadline if unless_renewed else sa.true(),
         )
         .values(
             state=ActionState.PENDING.value,
@@ -284,7 +286,7 @@ def leave(
             target_node=None,
             owner=None,
             token=None,
-            deadline=now() + delay,
+            deadline=now(),
             updated=now(),
         )
     ).rowcount

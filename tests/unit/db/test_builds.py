@@ -3,7 +3,7 @@
 
 import pytest
 
-from novalite.db import builds
+from novalite.db import attempts, builds
 from novalite.objects.instance import InstanceFault
 from novalite.objects.states import ActionState, Step
 from tests.unit.db import books as books_module
@@ -228,3 +228,28 @@ class TestLeave:
         assert not books.write(builds.leave, seen, guest_may_be_left=True, loss="late")
         assert books.action(action.id) == before
         assert books.cleanups(server.uuid) == {}
+
+    def test_what_was_renewed_meanwhile_is_not_left(self, books):
+        _, action = books.begun()
+        seen = books.action(action.id)
+        books.clock.advance(30)
+        books.write(attempts.touch, "h1", [books.in_hand(action)], 25.0)
+        assert not books.write(
+            builds.leave, seen, guest_may_be_left=True, loss="late", unless_renewed=True
+        )
+        assert books.action(action.id).step is Step.BEGUN
+
+    def test_a_take_that_follows_a_leave_is_not_stolen(self, books):
+        """Two conductors find the same expired lease; the second comes after a new take."""
+        server = books.create()
+        books.take(owner="dead")
+        one, two = books.action(server.action_id), books.action(server.action_id)
+        assert books.write(
+            builds.leave, one, guest_may_be_left=False, loss="lease", unless_renewed=True
+        )
+        books.take(owner="alive")
+        assert not books.write(
+            builds.leave, two, guest_may_be_left=False, loss="lease", unless_renewed=True
+        )
+        action = books.action(server.action_id)
+        assert (action.owner, action.drives) == ("alive", 1)

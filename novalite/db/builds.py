@@ -320,8 +320,16 @@ def release(conn: sa.Connection, action: Action, *, guest_may_be_left: bool) -> 
 def add_cleanup(
     conn: sa.Connection, instance_uuid: str, host: str, node: str, attempt: int | None
 ) -> None:
-    """Remember that *host* may hold a guest up to *attempt* (None: any) that must go."""
-    conn.execute(sa.delete(_c).where(_c.c.instance_uuid == instance_uuid, _c.c.host == host))
+    """Remember that *host* may hold a guest up to *attempt* (None: any) that must go.
+
+    What is remembered already is never narrowed.
+    """
+    here = (_c.c.instance_uuid == instance_uuid, _c.c.host == host)
+    former = conn.execute(sa.select(_c.c.attempt).where(*here)).first()
+    if former is not None:
+        if attempt is not None:
+            attempt = None if former.attempt is None else max(attempt, former.attempt)
+        conn.execute(sa.delete(_c).where(*here))
     conn.execute(
         sa.insert(_c).values(
             instance_uuid=instance_uuid, host=host, node=node, attempt=attempt, deadline=now()

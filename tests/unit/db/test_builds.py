@@ -253,3 +253,20 @@ class TestLeave:
         )
         action = books.action(server.action_id)
         assert (action.owner, action.drives) == ("alive", 1)
+
+
+class TestCleanups:
+    @pytest.mark.parametrize(
+        ("first", "second", "kept"), [(1, 3, 3), (3, 1, 3), (None, 2, None), (2, None, None)]
+    )
+    def test_the_widest_bound_stays(self, books, first, second, kept):
+        server = books.create()
+        books.write(builds.add_cleanup, server.uuid, "h1", "h1", first)
+        books.write(builds.add_cleanup, server.uuid, "h1", "h1", second)
+        assert books.cleanups(server.uuid) == {"h1": kept}
+
+    def test_each_host_has_its_own(self, books):
+        server = books.create()
+        books.write(builds.add_cleanup, server.uuid, "h1", "h1", 1)
+        books.write(builds.add_cleanup, server.uuid, "h2", "h2", 2)
+        assert books.cleanups(server.uuid) == {"h1": 1, "h2": 2}

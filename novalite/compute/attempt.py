@@ -15,6 +15,7 @@ from novalite.compute import steps
 from novalite.compute.hand import Work
 from novalite.compute.host import ComputeHost, brought_ports, cause
 from novalite.objects import build
+from novalite.objects.compute_node import ComputeNode
 from novalite.objects.instance import InstanceFault, NetworkInfo
 from novalite.objects.states import PowerState, TaskState
 from novalite.virt.driver import GuestMetadata
@@ -65,8 +66,11 @@ class Attempt(Work):
 
     # -- what it says to the conductor
 
-    def begin(self) -> build.Begin:
-        """Return the question whether it may begin, with the claim and the picture with it in."""
+    def begin(self, picture: ComputeNode | None = None) -> build.Begin:
+        """Return the question whether it may begin.
+
+        :param picture: one that contains the claim; the present one if it is not at hand
+        """
         return build.Begin(
             action_id=self.action_id,
             attempt=self.attempt,
@@ -74,7 +78,7 @@ class Attempt(Work):
             instance_uuid=self.instance_uuid,
             node=self.node,
             resources=self.resources,
-            picture=self.host.tracker.picture(self.node),
+            picture=picture or self.host.tracker.picture(self.node),
             event=self.steps.claim,
         )
 

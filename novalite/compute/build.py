@@ -84,7 +84,7 @@ def build_and_run_instance(attempt: "Build") -> Ask | None:
         attempt.refuse(verdict.reason, stale=verdict.stale)
         return None
     attempt.resources = verdict.resources()
-    return request.context, attempt.begin(), attempt.on_begun
+    return request.context, attempt.begin(verdict.picture), attempt.on_begun
 
 
 class Build(Attempt):

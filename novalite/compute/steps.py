@@ -42,7 +42,8 @@ class Steps:
         event.finish = time.time()
         event.result = SUCCESS if error is None else ERROR
         if error is not None:
-            event.details["error"] = error
+            # A report may be reading the former details at this moment.
+            event.details = {**event.details, "error": error}
 
     def end_all(self, error: str) -> None:
         """End every step that is not ended yet with *error*."""

@@ -82,7 +82,8 @@ def test_totals_that_grew_do_not_lift_an_old_limit():
     )
 
 
-def verdict(limits, need=Need(512, 1, 1), **values):
+def verdict(limits, **values):
+    need = Need(512, 1, 1)
     picture = node(generation=NEW, **values)
     rooms, why = claims.test(picture, need, limits, OLD)
     return claims.Verdict(need, rooms, limits or Limits(), picture, why, why is not None)

@@ -32,8 +32,10 @@ DEFAULTS: dict[str | None, dict[str, Any]] = {
         "rabbit_retry_interval": 1,
         "rabbit_retry_backoff": 1,
         "rabbit_interval_max": 4,
-        # An answer whose caller has gone is not worth a minute of a worker's time.
-        "kombu_missing_consumer_retry_timeout": 5,
+        # An answer whose caller has gone is not worth a minute of a worker's time. But after a
+        # restart of the broker a caller may be back several seconds later than who answers, and
+        # the library gives a caller that it once gave up no answer for a whole minute.
+        "kombu_missing_consumer_retry_timeout": 15,
     },
 }
 

@@ -4,7 +4,6 @@ write into it."""
 
 import contextlib
 import itertools
-import shutil
 import uuid
 
 import sqlalchemy as sa
@@ -67,14 +66,11 @@ def put_on_clock(database, clock):
         event.listen(engine, "connect", connect)
 
 
-def open_books(conf, directory, template=None):
-    """Make the tables (or copy them from *template*) and return the books."""
-    if template is not None:
-        shutil.copy(template, directory / "novalite.db")
+def open_books(conf):
+    """Make a database with all tables on a clock of its own."""
     database, clock = Database(conf), Clock()
     put_on_clock(database, clock)
-    if template is None:
-        schema.metadata.create_all(database.engine)
+    schema.metadata.create_all(database.engine)
     return Books(conf, database, clock)
 
 
@@ -115,6 +111,17 @@ class Books:
     def __init__(self, conf, database, clock):
         self.conf, self.database, self.clock = conf, database, clock
         self.counter = itertools.count(1)
+
+    def empty(self):
+        """Delete every row."""
+        raw = self.database.engine.raw_connection()
+        for table in schema.metadata.sorted_tables:
+            raw.execute(f"DELETE FROM {table.name}")
+        raw.close()
+
+    def close(self):
+        for engine in (self.database._engine, self.database._writer):
+            engine.dispose()
 
     def write(self, function, *args, **kwargs):
         return self.database.transaction(lambda conn: function(conn, *args, **kwargs))

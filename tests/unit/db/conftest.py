@@ -3,26 +3,30 @@
 
 import pytest
 
-from novalite.db import schema
-from novalite.db.engine import Database
 from tests.unit.db import books as books_module
 
 
 @pytest.fixture(scope="session")
-def empty_file(tmp_path_factory):
-    """A SQLite file with all tables; copied for each test."""
-    directory = tmp_path_factory.mktemp("template")
-    database = Database(books_module.make_conf(directory))
-    schema.metadata.create_all(database.engine)
-    with database.engine.connect() as conn:
-        conn.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.engine.dispose()
-    return directory / "novalite.db"
+def open_books(tmp_path_factory):
+    """Return a function that makes empty books; equal options get the same ones, emptied, since a
+    database that is opened anew compiles all its statements anew."""
+    made = {}
+
+    def open_(**options):
+        key = tuple(sorted(options.items()))
+        if key not in made:
+            directory = tmp_path_factory.mktemp("books")
+            conf = books_module.make_conf(directory, **options)
+            made[key] = books_module.open_books(conf)
+        made[key].empty()
+        return made[key]
+
+    yield open_
+    for books in made.values():
+        books.close()
 
 
 @pytest.fixture
-def books(tmp_path, empty_file):
+def books(open_books):
     """An empty database on a clock of the test's own."""
-    made = books_module.open_books(books_module.make_conf(tmp_path), tmp_path, empty_file)
-    yield made
-    made.database.engine.dispose()
+    return open_books()

@@ -172,6 +172,13 @@ def _built_here(row: Any, host: str, attempt: int) -> bool:
     )
 
 
+def _is_owner(row: Any, host: str, attempt: int) -> bool:
+    """Tell whether the server is this attempt's, finished here or still under way."""
+    under_way = _is_open(row) and row.step != Step.SCHEDULING.value
+    here = row.attempt == attempt and row.target_host == host
+    return _built_here(row, host, attempt) or (under_way and here)
+
+
 def _why(row: Any, attempt: int) -> str:
     """Say why *attempt* does not own the server."""
     if row.deleted or row.task_state == TaskState.DELETING.value:
@@ -195,13 +202,9 @@ def refuse(
     if row is None or not _is_open(row):
         return Outcome(Verdict.DONE, "the action has ended")
     action = actions.from_row(row)
-    mine = action.attempt == item.attempt and action.target_host == host
-    if not mine or action.step is Step.SCHEDULING:
-        return Outcome(Verdict.DONE, f"attempt {item.attempt} was left")
-    if action.step is Step.BEGUN:
-        newer = epoch > _epoch_of(action.token)
-        if not newer and action.token != _qualified(epoch, item.token):
-            return Outcome(Verdict.DONE, "another handling has begun this attempt")
+    doubt = _doubt(action, host, epoch, item)
+    if doubt is not None:
+        return Outcome(Verdict.DONE, doubt)
     if item.event is not None:
         actions.put_events(conn, action.id, item.attempt, [item.event], new=False)
     # A host that says "stale picture" once gets a second chance; said twice it is a failure.
@@ -224,13 +227,25 @@ def refuse(
     )
 
 
+def _doubt(action: Action, host: str, epoch: int, item: build.Refusal | build.Finish) -> str | None:
+    """Say why a refusal or failure of an open build is not believed; None if it is."""
+    mine = action.attempt == item.attempt and action.target_host == host
+    if not mine or action.step is Step.SCHEDULING:
+        return f"attempt {item.attempt} was left"
+    if action.step is Step.STARTED or action.token == _qualified(epoch, item.token):
+        return None
+    if epoch > _epoch_of(action.token):
+        return None
+    return "another handling has begun this attempt"
+
+
 def finish(
     conn: sa.Connection, host: str, epoch: int, item: build.Finish, max_attempts: int
 ) -> Outcome:
     """Take the end of an attempt: ACTIVE, or a failure that goes on elsewhere or ends in ERROR."""
     token = _qualified(epoch, item.token)
     if item.fault is not None:
-        return _finish_failed(conn, host, token, item, max_attempts)
+        return _finish_failed(conn, host, epoch, item, max_attempts)
     values = {
         "action_id_": item.action_id,
         "attempt_": item.attempt,
@@ -272,24 +287,22 @@ def _finish_unowned(conn: sa.Connection, token: str, item: build.Finish) -> Outc
 
 
 def _finish_failed(
-    conn: sa.Connection, host: str, token: str, item: build.Finish, max_attempts: int
+    conn: sa.Connection, host: str, epoch: int, item: build.Finish, max_attempts: int
 ) -> Outcome:
     row = conn.execute(_LOOK, {"action_id_": item.action_id}).first()
     if row is None or not _is_open(row):
-        return _left_behind(conn, host, item, "the action has ended")
+        return _left_behind(conn, host, item, row, "the action has ended")
     action = actions.from_row(row)
-    mine = (
-        action.attempt == item.attempt
-        and action.target_host == host
-        and action.step is Step.BEGUN
-        and action.token == token
-    )
-    if not mine:
-        return _left_behind(conn, host, item, f"attempt {item.attempt} was left")
+    doubt = _doubt(action, host, epoch, item)
+    if doubt is not None:
+        return _left_behind(conn, host, item, row, doubt)
     actions.put_events(conn, action.id, item.attempt, item.events, new=False)
     fault = item.fault or InstanceFault(500, "unknown failure")
+    # Of what a former start of this host has made, the new one knows nothing.
+    other = action.step is Step.BEGUN and action.token != _qualified(epoch, item.token)
+    guest_left = item.guest_left or other
     if not item.reschedule:
-        builds.release(conn, action, guest_may_be_left=item.guest_left)
+        builds.release(conn, action, guest_may_be_left=guest_left)
         fault.created_at = fault.created_at or time.time()
         builds.fail(conn, action, fault)
         return Outcome(Verdict.DONE, "failed for good")
@@ -300,15 +313,18 @@ def _finish_failed(
         reason=fault.message,
         loss=None,
         failed=True,
-        guest_left=item.guest_left,
+        guest_left=guest_left,
         max_attempts=max_attempts,
         fault=fault,
     )
 
 
-def _left_behind(conn: sa.Connection, host: str, item: build.Finish, reason: str) -> Outcome:
-    """A failure nobody waits for any more; a guest that would not go is still remembered."""
-    if item.guest_left:
+def _left_behind(
+    conn: sa.Connection, host: str, item: build.Finish, row: Any, reason: str
+) -> Outcome:
+    """A failure nobody waits for any more; a guest that would not go is still remembered, unless
+    it is the one that another handling of the same attempt has made or is making."""
+    if item.guest_left and row is not None and not _is_owner(row, host, item.attempt):
         builds.add_cleanup(conn, item.instance_uuid, host, item.node, item.attempt)
     return Outcome(Verdict.DONE, reason)
 

@@ -345,6 +345,36 @@ class TestFinishFailed:
         books.finish(action, token="t1", epoch=1, fault="no")
         assert books.action(action.id).step is Step.BEGUN
 
+    def test_is_believed_before_any_begin(self, books):
+        server, action = books.started()
+        outcome = books.finish(action, fault="no memory for the claim")
+        assert outcome.drive == ["r1"]
+        assert books.action(action.id).failures == ["h1"]
+        assert books.cleanups(server.uuid) == {}
+
+    @pytest.mark.parametrize("reschedule", [True, False])
+    def test_is_believed_from_a_newer_start_and_its_host_is_cleaned(self, books, reschedule):
+        server, action = books.begun(token="t1", epoch=1)
+        books.finish(action, token="t2", epoch=2, fault="no", reschedule=reschedule)
+        assert books.action(action.id).state == ("pending" if reschedule else "error")
+        assert (books.server(server.uuid).host, books.held(server.uuid)) == (None, {})
+        assert books.cleanups(server.uuid) == {"h1": 1}
+
+    @pytest.mark.parametrize("finished", [True, False])
+    def test_the_guest_of_another_handling_is_not_cleaned_away(self, books, finished):
+        server, action = books.begun(token="t1")
+        books.begin(action, token="t2")
+        if finished:
+            books.finish(action, token="t2")
+        books.finish(action, token="t1", fault="no", guest_left=True)
+        assert books.cleanups(server.uuid) == {}
+
+    def test_of_an_unknown_action_leaves_nothing_to_clean(self, books):
+        server, action = books.begun()
+        action.id += 100
+        books.finish(action, fault="no", guest_left=True)
+        assert books.cleanups(server.uuid) == {}
+
 
 class TestTheBoundOfDrives:
     def test_the_ninth_loss_ends_the_build_and_tells_each(self, books):

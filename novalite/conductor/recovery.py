@@ -20,7 +20,7 @@ from novalite import exception, log
 from novalite.compute import rpcapi as compute_rpcapi
 from novalite.conductor import silence
 from novalite.conductor.tasks import build_instances
-from novalite.db import actions, attempts, builds, deletes, instances, schema, services
+from novalite.db import actions, builds, deletes, failures, instances, schema, services
 from novalite.db.engine import Database, now
 from novalite.network import client as network_client
 from novalite.objects import base
@@ -161,7 +161,7 @@ class Recovery:
             self._or_fail(conn, action, work)
 
     def _or_fail(self, conn: sa.Connection, action: Action, work: _Pass) -> None:
-        fault = attempts.exhausted(action, int(self.conf.scheduler.max_attempts))
+        fault = failures.exhausted(action, int(self.conf.scheduler.max_attempts))
         if fault is None:
             work.drive.append(action.reservation_id)
         else:

@@ -11,7 +11,16 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from novalite import log
-from novalite.db import attempts, compute_nodes, deletes, instances, schema, services
+from novalite.db import (
+    attempts,
+    compute_nodes,
+    deletes,
+    failures,
+    instances,
+    ownership,
+    schema,
+    services,
+)
 from novalite.db.engine import Database
 from novalite.objects import build
 from novalite.objects.compute_node import ComputeNode
@@ -124,7 +133,7 @@ class Reports:
 
     def _apply(
         self, conn: sa.Connection, report: build.Report, item: build.ReportItem
-    ) -> attempts.Outcome:
+    ) -> ownership.Outcome:
         most = int(self.conf.scheduler.max_attempts)
         host, epoch = report.host, report.epoch
         if isinstance(item, build.Begin):
@@ -134,16 +143,16 @@ class Reports:
         if isinstance(item, build.Progress):
             return attempts.progress(conn, host, epoch, item)
         if isinstance(item, build.Refusal):
-            return attempts.refuse(conn, host, epoch, item, most)
+            return failures.refuse(conn, host, epoch, item, most)
         if isinstance(item, build.Gone):
             verdict, reason = deletes.gone(conn, host, item)
-            return attempts.Outcome(verdict, reason)
+            return ownership.Outcome(verdict, reason)
         if isinstance(item, build.PowerReport):
             conn.execute(
                 _POWER,
                 {"uuid_": item.instance_uuid, "host_": host, "power_": int(item.power_state)},
             )
-        return attempts.Outcome(Verdict.DONE)
+        return ownership.Outcome(Verdict.DONE)
 
 
 def _newest(pictures: dict[str, ComputeNode], picture: ComputeNode) -> None:

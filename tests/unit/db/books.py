@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 import novalite.conf
 from novalite import context as context_module
-from novalite.db import actions, attempts, builds, deletes, instances, schema, services
+from novalite.db import actions, attempts, builds, deletes, failures, instances, schema, services
 from novalite.db.engine import Database
 from novalite.objects import build
 from novalite.objects.action import ActionEvent
@@ -191,7 +191,7 @@ class Books:
             picture(host),
             **values,
         )
-        return self.write(attempts.refuse, host, epoch, item, MAX_ATTEMPTS)
+        return self.write(failures.refuse, host, epoch, item, MAX_ATTEMPTS)
 
     def finish(self, action, attempt=1, token="t1", host="h1", epoch=1, fault=None, **values):
         if isinstance(fault, str):

@@ -3,7 +3,7 @@
 
 import pytest
 
-from novalite.db import attempts, builds
+from novalite.db import attempts, builds, failures
 from novalite.objects.instance import NetworkInfo
 from novalite.objects.states import PowerState, Step, Verdict
 from tests.unit.db.books import RESOURCES, step
@@ -382,7 +382,7 @@ class TestTheBoundOfDrives:
         for number in range(1, 9):
             leave(books, action, f"loss {number}")
             action = books.restart(action, "h1", args=books.action(action.id).args)
-        assert attempts.exhausted(books.action(action.id), 3) is None
+        assert failures.exhausted(books.action(action.id), 3) is None
         outcome = books.refuse(action, 9, stale=True)
         assert outcome.drive == []
         assert books.server(server.uuid).vm_state == "error"
@@ -398,7 +398,7 @@ class TestTheBoundOfDrives:
     def test_failures_are_told_before_losses(self, books):
         _, action = books.started()
         action.failures, action.drives = ["h1", "h2", "h3"], 9
-        assert attempts.exhausted(action, 3).message.startswith("Exceeded maximum")
+        assert failures.exhausted(action, 3).message.startswith("Exceeded maximum")
 
 
 class TestProgress:

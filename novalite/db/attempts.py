@@ -134,7 +134,7 @@ def finish(
         "time_": time.time(),
     }
     if not conn.execute(_DONE, values).rowcount:
-        return _finish_unowned(conn, token, item)
+        return _finish_unowned(conn, host, token, item)
     conn.execute(
         _ACTIVATE,
         {
@@ -153,7 +153,7 @@ def finish(
     return Outcome(Verdict.DONE)
 
 
-def _finish_unowned(conn: sa.Connection, token: str, item: build.Finish) -> Outcome:
+def _finish_unowned(conn: sa.Connection, host: str, token: str, item: build.Finish) -> Outcome:
     row = conn.execute(ownership.LOOK, {"action_id_": item.action_id}).first()
     if row is None:
         return Outcome(Verdict.SUPERSEDED, "the action is unknown")
@@ -163,6 +163,8 @@ def _finish_unowned(conn: sa.Connection, token: str, item: build.Finish) -> Outc
     if done:
         # The delete that is under way, or has been, removes the guest; it must not be done twice.
         return Outcome(Verdict.DONE, "finished, and then deleted")
+    if ownership.built_here(row, host, item.attempt):
+        return Outcome(Verdict.DONE, "this attempt has finished already")
     return Outcome(Verdict.SUPERSEDED, ownership.why(row, item.attempt))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from novalite.db import actions, schema
-from novalite.objects.states import Step, TaskState, Verdict, VMState
+from novalite.objects.states import Step, TaskState, Verdict
 
 _a = schema.instance_actions
 _i = schema.instances
@@ -59,10 +59,12 @@ def is_open(row: Any) -> bool:
 
 
 def built_here(row: Any, host: str, attempt: int) -> bool:
-    """Tell whether this attempt has finished on this host and the server is still its work."""
+    """Tell whether this attempt has finished on this host and the server is still its work.
+
+    Whatever else has become of the server since (stopped, in error), the guest is its only one.
+    """
     return bool(
-        row.vm_state == VMState.ACTIVE.value
-        and not row.deleted
+        not row.deleted
         and row.task_state != TaskState.DELETING.value
         and row.instance_host == host
         and row.built_action == row.id

@@ -2,8 +2,9 @@
 """The conductor's half of one attempt: begin, refusal, finish, progress, and what is in hand."""
 
 import pytest
+import sqlalchemy as sa
 
-from novalite.db import attempts, builds, failures
+from novalite.db import attempts, builds, failures, schema
 from novalite.objects.instance import NetworkInfo
 from novalite.objects.states import PowerState, Step, Verdict
 from tests.unit.db.books import RESOURCES, step
@@ -64,6 +65,14 @@ class TestBegin:
             assert outcome.verdict is DROP
         assert books.server(server.uuid).vm_state == "active"
         assert books.held(server.uuid) == {"h1": RESOURCES}
+
+    @pytest.mark.parametrize("state", ["stopped", "paused", "error"])
+    def test_the_guest_of_a_server_at_rest_is_never_superseded(self, books, state):
+        server, action = books.active()
+        books.execute(sa.update(schema.instances).values(vm_state=state))
+        assert books.begin(action).verdict is DROP
+        assert books.begin(action, token="t2").verdict is DROP
+        assert books.finish(action, token="t2").verdict is DONE
 
     def test_superseded_while_the_server_is_being_deleted(self, books):
         server, action = books.begun()
@@ -236,6 +245,11 @@ class TestFinish:
         outcome = books.finish(action)
         assert (outcome.verdict, outcome.reason) == (DONE, "this token has finished already")
         assert books.server(server.uuid) == before
+
+    def test_is_done_for_any_token_once_the_attempt_has_finished_here(self, books):
+        _, action = books.active(token="t1")
+        outcome = books.finish(action, token="t2")
+        assert (outcome.verdict, outcome.reason) == (DONE, "this attempt has finished already")
 
     def test_is_done_for_the_token_that_finished_even_while_it_is_deleted(self, books):
         server, action = books.active()

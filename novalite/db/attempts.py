@@ -92,16 +92,16 @@ def begin(conn: sa.Connection, host: str, epoch: int, item: build.Begin, lease: 
     again = row.step == Step.BEGUN.value
     if again and row.token == token:
         return Outcome(Verdict.GO, "already begun with this token")
-    conn.execute(
-        _BEGIN,
-        {
-            "action_id_": item.action_id,
-            "attempt_": item.attempt,
-            "host_": host,
-            "token_": token,
-            "lease": lease,
-        },
-    )
+    values = {
+        "action_id_": item.action_id,
+        "attempt_": item.attempt,
+        "host_": host,
+        "token_": token,
+        "lease": lease,
+    }
+    if not conn.execute(_BEGIN, values).rowcount:
+        # A delete or a move was committed after the look above.
+        return Outcome(Verdict.SUPERSEDED, "the attempt was left meanwhile")
     conn.execute(
         _PLACE,
         {

@@ -105,6 +105,22 @@ def step(name="build", host="h1", **values):
     return ActionEvent(name, host=host, start=10.0, **values)
 
 
+class Overtaken:
+    """A connection whose transaction is overtaken by another one after its first statement, as a
+    database server with READ COMMITTED allows."""
+
+    def __init__(self, conn, meanwhile):
+        self._conn, self._meanwhile = conn, meanwhile
+
+    def execute(self, *args):
+        result = self._conn.execute(*args)
+        if self._meanwhile is not None:
+            meanwhile, self._meanwhile = self._meanwhile, None
+            result = result.freeze()()
+            meanwhile(self._conn)
+        return result
+
+
 class Books:
     """Each method is one transaction."""
 
@@ -167,7 +183,12 @@ class Books:
         return self.write(services.register, host, binary, "compute", identity)
 
     def begin(self, action, attempt=1, token="t1", host="h1", epoch=1, **values):
-        item = build.Begin(
+        item = self.begin_item(action, attempt, token, host, **values)
+        return self.write(attempts.begin, host, epoch, item, 25.0)
+
+    @staticmethod
+    def begin_item(action, attempt=1, token="t1", host="h1", **values):
+        return build.Begin(
             action.id,
             attempt,
             token,
@@ -177,7 +198,6 @@ class Books:
             picture(host),
             **values,
         )
-        return self.write(attempts.begin, host, epoch, item, 25.0)
 
     def refuse(self, action, attempt=1, token="t1", host="h1", epoch=1, stale=False, **values):
         item = build.Refusal(

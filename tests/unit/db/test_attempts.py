@@ -4,10 +4,10 @@
 import pytest
 import sqlalchemy as sa
 
-from novalite.db import attempts, builds, failures, schema
+from novalite.db import attempts, builds, deletes, failures, schema
 from novalite.objects.instance import NetworkInfo
 from novalite.objects.states import PowerState, Step, Verdict
-from tests.unit.db.books import RESOURCES, step
+from tests.unit.db.books import RESOURCES, Overtaken, context, step
 
 GO, RESUME, DROP = Verdict.GO, Verdict.RESUME, Verdict.DROP
 DONE, SUPERSEDED = Verdict.DONE, Verdict.SUPERSEDED
@@ -127,6 +127,19 @@ class TestBegin:
         assert books.begin(action, 2, host="h2").verdict is GO
         assert books.held(server.uuid) == {"h2": RESOURCES}
         assert books.cleanups(server.uuid) == {"h1": 1}
+
+    def test_a_delete_that_overtakes_it_wins(self, books):
+        server, action = books.started()
+        item = books.begin_item(action)
+
+        def work(conn):
+            overtaken = Overtaken(
+                conn, lambda conn: deletes.open_delete(conn, context(), server.uuid, lease=10.0)
+            )
+            return attempts.begin(overtaken, "h1", 1, item, 25.0)
+
+        assert books.database.transaction(work).verdict is SUPERSEDED
+        assert (books.held(server.uuid), books.events(action.id)) == ({}, [])
 
 
 class TestRefuse:

@@ -19,6 +19,10 @@ _a = schema.instance_actions
 _i = schema.instances
 _c = schema.cleanups
 
+# The first statement of a delete. A database server may commit a begin at any time; this way it is
+# seen by what follows, or it waits and then finds its build closed.
+_LOCK = sa.update(_i).where(_i.c.uuid == sa.bindparam("uuid_")).values(updated_at=_i.c.updated_at)
+
 # So many answers that the guest would not go end a delete in ERROR.
 MAX_DESTROY_FAILURES = 3
 
@@ -47,6 +51,7 @@ def open_delete(
     :raises exception.InstanceNotFound: there is no such server
     :raises exception.InstanceActionOpen: another open action took the server meanwhile
     """
+    conn.execute(_LOCK, {"uuid_": uuid})
     instance = instances.get(conn, uuid)
     former = actions.get(conn, instance.action_id) if instance.action_id else None
     if former is not None and former.action in ("delete", "forceDelete"):

@@ -116,7 +116,7 @@ class Overtaken:
         result = self._conn.execute(*args)
         if self._meanwhile is not None:
             meanwhile, self._meanwhile = self._meanwhile, None
-            result = result.freeze()()
+            result = result.freeze()() if result.returns_rows else result
             meanwhile(self._conn)
         return result
 

@@ -4,9 +4,9 @@
 import pytest
 
 from novalite import exception
-from novalite.db import deletes
+from novalite.db import attempts, deletes
 from novalite.objects.states import Verdict
-from tests.unit.db.books import RESOURCES, new_server, step
+from tests.unit.db.books import RESOURCES, Overtaken, context, new_server, step
 
 
 def assert_deleted(books, server):
@@ -64,6 +64,18 @@ class TestWhatTheDeleteFinds:
         assert books.finish(action).verdict is Verdict.SUPERSEDED
         books.gone(server, action_id=request.action_id)
         assert_deleted(books, server)
+
+    def test_begun_while_it_was_opened_it_goes_to_the_host(self, books):
+        server, action = books.started(host="h1")
+        item = books.begin_item(action)
+
+        def work(conn):
+            overtaken = Overtaken(conn, lambda conn: attempts.begin(conn, "h1", 1, item, 25.0))
+            return deletes.open_delete(overtaken, context(), server.uuid, lease=10.0)
+
+        opened = books.database.transaction(work)
+        assert (opened.closed, opened.host) == (False, "h1")
+        assert books.action(opened.request.action_id).target_host == "h1"
 
     def test_active_it_goes_to_the_host(self, books):
         server, _ = books.active(host="h1")

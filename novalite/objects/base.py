@@ -21,6 +21,7 @@ Codec = Callable[[Any], Any]
 _TYPE = "novalite_object"
 _VERSION = "version"
 _registry: dict[str, type] = {}
+_names: dict[type, tuple[str, ...]] = {}
 
 
 class IncompatibleObject(ValueError):
@@ -34,6 +35,7 @@ def register(cls: type[T]) -> type[T]:
     if cls.__name__ in _registry:
         raise TypeError(f"{cls.__name__} is registered twice")
     _registry[cls.__name__] = cls
+    _names[cls] = tuple(field.name for field in dataclasses.fields(cls))
     return cls
 
 
@@ -53,7 +55,7 @@ def encode(value: Any) -> Any:
     name = type(value).__name__
     if name in _registry:
         wire: dict[str, Any] = {_TYPE: name, _VERSION: _version(type(value))}
-        for field in _names(type(value)):
+        for field in _names[type(value)]:
             wire[field] = encode(getattr(value, field))
         return wire
     if isinstance(value, enum.Enum):
@@ -91,14 +93,9 @@ def _version(cls: type) -> str:
 
 
 @functools.cache
-def _names(cls: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
-
-
-@functools.cache
 def _readers(cls: Any) -> dict[str, Codec]:
     hints = typing.get_type_hints(cls)
-    return {name: _reader(hints[name]) for name in _names(cls)}
+    return {name: _reader(hints[name]) for name in _names[cls]}
 
 
 def _reader(hint: Any) -> Codec:

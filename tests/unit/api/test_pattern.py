@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import random
 import re
 import time
 
@@ -46,9 +45,8 @@ def test_any_text_is_matched_or_refused(expression: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["", "|", "a|", "(", ")", "()", "*", "a**", "[a", "[b-a]", "a{99999}", "a" * 10000, "(?i)a"]
-    + [r"(a)\1", "(?=a)", r"\b", "[[:alpha:]]", "\\", "((((a{255}){255})))", "a{3,2}", "^*"]
-    + ["(" * 300],
+    ["", "|", "a|", "|a", "(a|)", "(", ")", "*", "a**", "[a", "[b-a]", "a{99999}", "a" * 10000]
+    + [r"(a)\1", "(?=a)", "\\", "((((a{255}){255})))", "a{3,2}", "(" * 300],
 )
 def test_refused_with_a_short_text(expression: str) -> None:
     with pytest.raises(pattern.PatternError) as caught:
@@ -69,6 +67,8 @@ def test_refused_with_a_short_text(expression: str) -> None:
         (r"[\d_]", "7", True),
         ("Web", "web", False),
         ("ü", "süß", True),
+        (r"a\|", "a|", True),
+        ("[|]", "a|b", True),
     ],
 )
 def test_examples(expression: str, text: str, found: bool) -> None:
@@ -80,23 +80,3 @@ def test_evil_expressions_take_no_time_v26() -> None:
     assert not pattern.Pattern("(a+)+$").matches("a" * 40 + "b")
     assert not pattern.Pattern("(.*a.*b){20}z").matches("ab" * 120)
     assert time.perf_counter() - start < 1.0
-
-
-def test_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern, "MAX_WORK", 50_000)
-    compiled = pattern.Pattern("(a|b)+.{120}(a.{0,50}b)z")
-    rng = random.Random(1)
-    with pytest.raises(pattern.PatternError):
-        for _ in range(2000):
-            compiled.matches("".join(rng.choices("abcdefgh", k=200)))
-
-
-def test_a_large_automaton_is_forgotten_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern, "_MAX_CACHED", 5)
-    compiled = pattern.Pattern("a.b$")
-    assert [compiled.matches(text) for text in ("axb", "ab", "xxaxb", "axbx")] == [
-        True,
-        False,
-        True,
-        False,
-    ]

@@ -39,6 +39,7 @@ def test_a_build_runs_from_its_message_to_active(world):
     assert [info.network_id for info in finish.network_info] == ["private"]
     assert finish.launched_at is not None and finish.fault is None
     assert finish.token == begin.token
+    assert (begin.picture.current_workload, finish.picture.current_workload) == (1, 0)
     assert {event.event: event.result for event in finish.events} == {
         "compute__do_build_and_run_instance": "Success",
         "compute_network": "Success",

@@ -318,6 +318,15 @@ def test_a_finish_that_is_answered_just_before_the_fall_stands(world):
     assert world.driver.running() == {request.instance.uuid}
 
 
+def test_a_guest_that_becomes_a_servers_while_the_fence_looks_is_left_alone(world, monkeypatch):
+    request = asks_finish(world)
+    seen = world.driver.list_guests()
+    world.settle()
+    monkeypatch.setattr(world.driver, "list_guests", lambda: seen)
+    world.fence()
+    assert world.driver.running() == {request.instance.uuid}
+
+
 def test_unfinished_is_read_from_the_guests_not_from_memory(world):
     request = request_for()
     world.driver.add(request.instance.uuid, action_id=request.action_id)

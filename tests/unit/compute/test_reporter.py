@@ -115,14 +115,22 @@ def test_a_failed_report_is_repeated_with_the_same_items_in_order(desk, fault):
     desk.tell(progress(3, "spawning"))
     desk.ask(finish(1), begin(2))
     desk.conductor.faults.append(fault)
+    real = desk.conductor.report_state
+
+    def meanwhile(*args, **kwargs):
+        desk.conductor.report_state = real
+        desk.ask(begin(4))
+        return real(*args, **kwargs)
+
+    desk.conductor.report_state = meanwhile
     desk.send()
     assert desk.answers == []
     desk.conductor.reports.clear()
-    for _ in range(3):
+    for _ in range(4):
         desk.send(1.0)
     order = [(type(item).__name__, item.action_id) for item in desk.conductor.items()]
-    assert order == [("Progress", 3), ("Finish", 1), ("Begin", 2)]
-    assert len(desk.answers) == 2
+    assert order == [("Progress", 3), ("Finish", 1), ("Begin", 2), ("Begin", 4)]
+    assert len(desk.answers) == 3
 
 
 def test_an_item_that_fails_waits_while_the_others_go_on(desk):

@@ -206,7 +206,7 @@ class _CherootServer(WSGIServer):
     def __init__(self, listener: socket.socket, app: Any, threads: int):
         from cheroot import wsgi
 
-        class Bound(wsgi.Server):  # type: ignore[misc]
+        class Bound(wsgi.Server):
             def bind(self, *_args: Any, **_kwargs: Any) -> socket.socket:
                 """Take the socket that is bound already instead of making one."""
                 self.socket = listener

@@ -145,7 +145,9 @@ def update(conn: sa.Connection, service_id: int, **values: Any) -> None:
 
 
 def delete(conn: sa.Connection, service: Service) -> None:
-    """Remove a service; a compute's nodes go with it.
+    """Remove a service; a compute's nodes and the clean-ups of its host go with it.
+
+    A compute that comes back under this name destroys whatever is not to be kept anyway.
 
     :raises exception.ServiceInUse: servers or open work are on the host
     """
@@ -164,4 +166,6 @@ def delete(conn: sa.Connection, service: Service) -> None:
             raise exception.ServiceInUse()
         n = schema.compute_nodes
         conn.execute(sa.delete(n).where(n.c.host == service.host))
+        c = schema.cleanups
+        conn.execute(sa.delete(c).where(c.c.host == service.host))
     conn.execute(sa.delete(_t).where(_t.c.id == service.id))

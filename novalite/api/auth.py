@@ -117,7 +117,6 @@ class Keystone:
         section = conf.keystone_authtoken
         overrides: dict[str, Any] = {
             "oslo_config_config": conf,
-            "log_name": "keystonemiddleware.auth_token",
             "include_service_catalog": False,
         }
         self._cache: TokenCache | None = None

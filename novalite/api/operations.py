@@ -209,4 +209,9 @@ def update_server(parts: Parts, server_id: str, values: dict[str, Any]) -> None:
 
     :raises exception.InstanceNotFound: it is gone
     """
-    parts.database.transaction(lambda conn: instance_queries.update(conn, server_id, values))
+
+    def happened(conn: sa.Connection) -> bool:
+        row = instance_queries.get_row(conn, server_id)
+        return all(getattr(row, name) == value for name, value in values.items())
+
+    _commit(parts, lambda conn: instance_queries.update(conn, server_id, values), happened)

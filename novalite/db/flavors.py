@@ -32,7 +32,7 @@ _FIELDS = (
     "description",
     "extra_specs",
 )
-SORT: dict[str, sa.Column[Any]] = {
+SORT: dict[str, sa.ColumnElement[Any]] = {
     "flavorid": _t.c.flavorid,
     "id": _t.c.id,
     "name": _t.c.name,
@@ -42,9 +42,10 @@ SORT: dict[str, sa.Column[Any]] = {
     "ephemeral_gb": _t.c.ephemeral_gb,
     "swap": _t.c.swap_mb,
     "rxtx_factor": _t.c.rxtx_factor,
-    "is_public": _t.c.is_public,
+    # A number, since no database agrees with another on which of two truths is greater.
+    "is_public": sa.case((_t.c.is_public, 1), else_=0),
     "created_at": _t.c.created_at,
-    "updated_at": sa.func.coalesce(_t.c.updated_at, 0.0),  # type: ignore[dict-item]
+    "updated_at": sa.func.coalesce(_t.c.updated_at, 0.0),
 }
 DEFAULT_SORT = [("flavorid", "asc")]
 

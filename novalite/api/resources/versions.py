@@ -15,6 +15,8 @@ class VersionsResource(Resource):
         """List all versions."""
         http.send(resp, view.everything(links.base(self.conf, req)))
 
+    on_head = on_get  # what load balancers ask
+
 
 class VersionResource(Resource):
     """The document of v2.1."""
@@ -23,6 +25,8 @@ class VersionResource(Resource):
         """Show the version with its microversions."""
         http.send(resp, view.one(links.base(self.conf, req), legacy=False))
 
+    on_head = on_get  # what load balancers ask
+
 
 class LegacyVersionResource(Resource):
     """The document of v2.0, which only points to itself."""
@@ -30,3 +34,5 @@ class LegacyVersionResource(Resource):
     def on_get(self, req: http.Request, resp: falcon.Response) -> None:
         """Show the version."""
         http.send(resp, view.one(links.base(self.conf, req), legacy=True))
+
+    on_head = on_get  # what load balancers ask

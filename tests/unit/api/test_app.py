@@ -34,6 +34,12 @@ def test_version_document_without_a_token(cloud: Any, path: str, key: str) -> No
     assert [link["rel"] for link in version["links"]] == ["self", "describedby"]
 
 
+@pytest.mark.parametrize("path", ["/", "/v2.1", "/v2/"])
+def test_load_balancers_may_ask_for_the_head(cloud: Any, path: str) -> None:
+    result = cloud.client.simulate_head(path)
+    assert (result.status_code, result.text) == (200, "")
+
+
 def test_version_document_takes_any_version_header(cloud: Any) -> None:
     result = cloud.client.simulate_get("/v2.1", headers={"X-OpenStack-Nova-API-Version": "2.999"})
     assert result.status_code == 200

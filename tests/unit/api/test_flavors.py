@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from novalite.db import flavors
 from tests.unit.api.cloud import Cloud
 
 KEYS = {
@@ -129,6 +130,17 @@ class TestList:
         assert ids(cloud, "?sort_key=memory_mb&sort_dir=desc") == ["2", "4", "1"]
         assert ids(cloud, "?sort_key=name") == ["4", "2", "1"]
         assert ids(cloud, "?sort_key=name&marker=4") == ["2", "1"]
+
+    @pytest.mark.parametrize("way", ["asc", "desc"])
+    @pytest.mark.parametrize("key", sorted(flavors.SORT))
+    def test_pages_in_every_order(self, cloud: Cloud, key: str, way: str) -> None:
+        query = f"?is_public=None&sort_key={key}&sort_dir={way}"
+        whole = ids(cloud, query)
+        found: list[str] = []
+        while page := ids(cloud, f"{query}&limit=1" + (f"&marker={found[-1]}" if found else "")):
+            found += page
+        assert found == whole
+        assert sorted(whole) == ["1", "2", "3", "4"]
 
     def test_sizes(self, cloud: Cloud) -> None:
         assert ids(cloud, "?minRam=1000") == ["2", "4"]

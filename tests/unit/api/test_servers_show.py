@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from novalite import exception
 from novalite.api.views import servers as view
 from novalite.db import instances, schema
 from novalite.objects import base
@@ -240,6 +241,25 @@ class TestUpdate:
         cloud.change(key, updated_at=1.0)
         cloud.call("PUT", f"/servers/{key}", {"server": {"name": "new"}})
         assert cloud.row("instances", uuid=key).updated_at > 1.0
+
+    def test_unknown_commit_is_looked_up(self, cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        key = cloud.boot(name="old")
+        real = cloud.database.transaction
+
+        def lossy(work: Any) -> Any:
+            real(work)
+            raise exception.DatabaseUnavailable()
+
+        monkeypatch.setattr(cloud.database, "transaction", lossy)
+        result = cloud.call("PUT", f"/servers/{key}", {"server": {"name": "new"}})
+        assert (result.status_code, result.json["server"]["name"]) == (200, "new")
+
+        def away(_work: Any) -> Any:
+            raise exception.DatabaseUnavailable()
+
+        monkeypatch.setattr(cloud.database, "transaction", away)
+        result = cloud.call("PUT", f"/servers/{key}", {"server": {"name": "newer"}})
+        assert result.status_code == 503
 
     @pytest.mark.parametrize(
         ("asked", "version"),

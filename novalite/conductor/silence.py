@@ -31,6 +31,7 @@ class Watch:
         self._clock = clock
         self._hosts: dict[str, _Watched] = {}
         self._last: float | None = None
+        self._longest_gap = 0.0
         self._lock = threading.Lock()
 
     def observe(self, services: Iterable[Service], longest_gap: float) -> None:
@@ -43,7 +44,7 @@ class Watch:
         with self._lock:
             if self._last is None or moment - self._last > longest_gap:
                 self._hosts.clear()
-            self._last = moment
+            self._last, self._longest_gap = moment, longest_gap
             seen = {}
             for service in services:
                 former = self._hosts.get(service.host)
@@ -63,10 +64,14 @@ class Watch:
     def silent(self, host: str) -> tuple[int, int] | None:
         """Return the (epoch, counter) at which the host fell silent, or None if it did not.
 
-        The caller's transaction must check that the host's row still holds them.
+        A conductor that has not looked lately knows nothing: it may have been stopped, and this
+        may be the first thing that it does again. The caller's transaction must check that the
+        host's row still holds them.
         """
         with self._lock:
-            watched = self._hosts.get(host)
-            if watched is None or self._clock() - watched.since < self.service_down_time:
+            watched, moment = self._hosts.get(host), self._clock()
+            if watched is None or moment - watched.since < self.service_down_time:
+                return None
+            if self._last is None or moment - self._last > self._longest_gap:
                 return None
             return watched.epoch, watched.counter

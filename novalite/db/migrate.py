@@ -10,19 +10,31 @@ revisions and ``schema.py``; for developers.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from novalite import exception
 from novalite.db import engine, schema
 
+T = TypeVar("T")
+
 SCRIPTS = Path(__file__).parent / "migrations"
 # The newest revision. A test compares it with the files in migrations/versions.
 HEAD = "0001"
 # Any number will do, so long as nothing else on the server takes an advisory lock of this name.
-_LOCK = 5641302
+_NUMBER = 5641302
+_MYSQL = (f"SELECT GET_LOCK('novalite{_NUMBER}', 60)", f"SELECT RELEASE_LOCK('novalite{_NUMBER}')")
+_LOCKS = {
+    "postgresql": (
+        f"SELECT pg_advisory_lock({_NUMBER})",
+        f"SELECT pg_advisory_unlock({_NUMBER})",
+    ),
+    "mysql": _MYSQL,
+    "mariadb": _MYSQL,
+}
 _VERSION = sa.table("alembic_version", sa.column("version_num", sa.String))
 
 
@@ -34,16 +46,14 @@ def sync(database: engine.Database) -> tuple[str | None, str]:
     """
 
     def work(conn: sa.Connection) -> tuple[str | None, str]:
-        _lock(conn)
-        try:
-            before = _version(conn)
-            if before != HEAD:
-                _upgrade(conn, before)
-            return before, HEAD
-        finally:
-            _unlock(conn)
+        before = _version(conn)
+        if before != HEAD:
+            _upgrade(conn, before)
+        return before, HEAD
 
-    return database.transaction(work)
+    if database.is_sqlite:
+        return database.transaction(work)  # which is exclusive
+    return database.read(lambda guard: _alone(guard, lambda: database.transaction(work)))
 
 
 def version(database: engine.Database) -> str | None:
@@ -102,18 +112,15 @@ def _upgrade(conn: sa.Connection, before: str | None) -> None:
         ) from error
 
 
-def _lock(conn: sa.Connection) -> None:
-    """Keep other syncs out. SQLite's transaction is exclusive already."""
-    if conn.dialect.name == "postgresql":
-        conn.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    elif conn.dialect.name in ("mysql", "mariadb"):
-        # DDL commits by itself there, so the lock has to outlive transactions.
-        conn.execute(sa.text("SELECT GET_LOCK(:lock, 60)"), {"lock": f"novalite{_LOCK}"})
-
-
-def _unlock(conn: sa.Connection) -> None:
-    if conn.dialect.name in ("mysql", "mariadb"):
-        conn.execute(sa.text("SELECT RELEASE_LOCK(:lock)"), {"lock": f"novalite{_LOCK}"})
+def _alone(guard: sa.Connection, work: Callable[[], T]) -> T:
+    """Keep other syncs out: the lock is on a connection of its own, since it has to last until the
+    transaction of *work* is committed, and with MySQL each DDL commits by itself."""
+    lock, unlock = _LOCKS[guard.dialect.name]
+    guard.execute(sa.text(lock))
+    try:
+        return work()
+    finally:
+        guard.execute(sa.text(unlock))
 
 
 def revise(message: str, rev_id: str) -> None:

@@ -139,7 +139,7 @@ instances = sa.Table(
     sa.Column("vcpus", sa.Integer, nullable=False),
     sa.Column("memory_mb", sa.Integer, nullable=False),
     sa.Column("key_name", sa.String(255)),
-    sa.Column("user_data", sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql")),
+    sa.Column("user_data", sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")),
     sa.Column("config_drive", sa.Boolean, nullable=False),
     sa.Column("reservation_id", sa.String(64), nullable=False),
     sa.Column("launch_index", sa.Integer, nullable=False),

@@ -235,7 +235,13 @@ def upgrade() -> None:
         sa.Column("vcpus", sa.Integer(), nullable=False),
         sa.Column("memory_mb", sa.Integer(), nullable=False),
         sa.Column("key_name", sa.String(length=255), nullable=True),
-        sa.Column("user_data", sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql"), nullable=True),
+        sa.Column(
+            "user_data",
+            sa.Text()
+            .with_variant(mysql.MEDIUMTEXT(), "mariadb")
+            .with_variant(mysql.MEDIUMTEXT(), "mysql"),
+            nullable=True,
+        ),
         sa.Column("config_drive", sa.Boolean(), nullable=False),
         sa.Column("reservation_id", sa.String(length=64), nullable=False),
         sa.Column("launch_index", sa.Integer(), nullable=False),

@@ -6,6 +6,7 @@ dead process or a lost message is no failure of a host: it counts in drives, and
 eligible.
 """
 
+import dataclasses
 import functools
 import time
 from collections.abc import Callable
@@ -36,6 +37,8 @@ LOG = log.get(__name__)
 PASS = 50
 # Recasts of an attempt that has not begun; then another host gets the next attempt.
 RECASTS = 3
+# Seconds for which an action is left alone that cannot be looked at (its rows cannot be read).
+PUT_OFF = 30.0
 
 _a = schema.instance_actions
 _c = schema.cleanups
@@ -108,15 +111,26 @@ class Recovery:
             lambda conn: [actions.from_row(row) for row in conn.execute(_DUE)]
         )
         for action in due:
-            self._look(action, hosts)
+            try:
+                self._look(action, hosts)
+            except exception.Unavailable:
+                raise
+            except Exception:
+                # It must not stop the others, neither now nor in the next pass.
+                LOG.exception("Recovery: action %d cannot be driven", action.id)
+                self._database.transaction(
+                    functools.partial(self._later, action=action, seconds=PUT_OFF)
+                )
         self._cleanups(hosts)
 
     def _look(self, action: Action, hosts: dict[str, Service]) -> None:
-        work = _Pass()
         if action.action == "create":
-            self._database.transaction(lambda conn: self._build(conn, action, hosts, work))
+            # A transaction may be repeated, so each run begins with the action as it was read.
+            work = self._database.transaction(
+                lambda conn: self._build(conn, dataclasses.replace(action), hosts)
+            )
         else:
-            self._delete(action, hosts, work)
+            work = self._delete(action, hosts)
         if work.drive:
             self._drive(work.drive)
         for host, request in work.builds:
@@ -125,12 +139,11 @@ class Recovery:
 
     # -- builds
 
-    def _build(
-        self, conn: sa.Connection, action: Action, hosts: dict[str, Service], work: _Pass
-    ) -> None:
+    def _build(self, conn: sa.Connection, action: Action, hosts: dict[str, Service]) -> _Pass:
+        work = _Pass()
         if action.step is Step.SCHEDULING:
             self._scheduling(conn, action, work)
-            return
+            return work
         host = str(action.target_host)
         silent = self._silent(conn, host)
         if silent:
@@ -142,6 +155,7 @@ class Recovery:
             self._leave(conn, action, loss, work)
         else:
             self._recast(conn, action, work)
+        return work
 
     def _scheduling(self, conn: sa.Connection, action: Action, work: _Pass) -> None:
         """A wake-up got lost, or the conductor that had taken the build is gone."""
@@ -193,15 +207,15 @@ class Recovery:
 
     # -- deletes
 
-    def _delete(self, action: Action, hosts: dict[str, Service], work: _Pass) -> None:
+    def _delete(self, action: Action, hosts: dict[str, Service]) -> _Pass:
         host = str(action.target_host)
         silent = self._database.read(lambda conn: self._silent(conn, host))
         if silent or host not in hosts:
             self._free_network(action)
             self._database.transaction(lambda conn: self._delete_without(conn, action, host))
-        else:
-            up = self._up(hosts, host)
-            self._database.transaction(lambda conn: self._delete_again(conn, action, up, work))
+            return _Pass()
+        up = self._up(hosts, host)
+        return self._database.transaction(lambda conn: self._delete_again(conn, action, up))
 
     def _delete_without(self, conn: sa.Connection, action: Action, host: str) -> None:
         known = services.find(conn, host, "nova-compute")
@@ -209,16 +223,16 @@ class Recovery:
             deletes.finish_without_host(conn, action)
             self._lost(action, f"host {host} is silent; the server is freed without it")
 
-    def _delete_again(self, conn: sa.Connection, action: Action, up: bool, work: _Pass) -> None:
+    def _delete_again(self, conn: sa.Connection, action: Action, up: bool) -> _Pass:
         if not up:
             self._later(conn, action, 1.0)
-            return
+            return _Pass()
         loss = f"the delete was cast again to {action.target_host}"
         if action.drives + 1 > builds.MAX_DRIVES:
             deletes.fail(conn, action, "the host did not answer after many casts")
-            return
+            return _Pass()
         if not self._later(conn, action, float(self.conf.conductor.begin_timeout), loss=loss):
-            return
+            return _Pass()
         self._lost(action, loss)
         instance = instances.get(conn, action.instance_uuid)
         request = DestroyRequest(
@@ -227,7 +241,7 @@ class Recovery:
             context=builds.context_of(action).to_wire(),
             action_id=action.id,
         )
-        work.destroys.append((str(action.target_host), request))
+        return _Pass(destroys=[(str(action.target_host), request)])
 
     def _free_network(self, action: Action) -> None:
         """Give the ports back in the place of a host that cannot."""

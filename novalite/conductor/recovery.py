@@ -228,12 +228,13 @@ class Recovery:
             self._later(conn, action, 1.0)
             return _Pass()
         loss = f"the delete was cast again to {action.target_host}"
-        if action.drives + 1 > builds.MAX_DRIVES:
-            deletes.fail(conn, action, "the host did not answer after many casts")
-            return _Pass()
         if not self._later(conn, action, float(self.conf.conductor.begin_timeout), loss=loss):
             return _Pass()
         self._lost(action, loss)
+        if action.drives + 1 > builds.MAX_DRIVES:
+            losses = [*action.args.get("losses", []), loss]
+            deletes.fail(conn, action, "the host did not answer after many casts", losses)
+            return _Pass()
         instance = instances.get(conn, action.instance_uuid)
         request = DestroyRequest(
             instance=instance,

@@ -165,7 +165,7 @@ def gone(conn: sa.Connection, host: str, item: build.Gone) -> tuple[Verdict, str
 def _destroy_failed(conn: sa.Connection, action: Action, host: str, failure: str) -> str:
     failures = [*action.failures, f"{host}: {failure}"]
     if len(failures) >= MAX_DESTROY_FAILURES:
-        fail(conn, action, failure)
+        fail(conn, action, failure, failures)
         return "given up"
     conn.execute(
         sa.update(_a)
@@ -175,8 +175,11 @@ def _destroy_failed(conn: sa.Connection, action: Action, host: str, failure: str
     return "will be tried again"
 
 
-def fail(conn: sa.Connection, action: Action, reason: str) -> None:
-    """End a delete in ERROR; a new DELETE tries again. The host keeps the guest and the books."""
+def fail(conn: sa.Connection, action: Action, reason: str, details: list[str]) -> None:
+    """End a delete in ERROR; a new DELETE tries again. The host keeps the guest and the books.
+
+    :param details: every failure or loss on the way, for administrators
+    """
     if not actions.close(conn, action.id, ActionState.ERROR, reason):
         return
     conn.execute(
@@ -195,6 +198,7 @@ def fail(conn: sa.Connection, action: Action, reason: str) -> None:
         InstanceFault(
             code=500,
             message=f"Deleting instance {action.instance_uuid} failed: {reason}",
+            details="\n".join(details),
             host=action.target_host,
             created_at=time.time(),
         ),

@@ -257,6 +257,21 @@ class TestDeletes:
         assert (action.drives, action.failures) == (1, [])
         assert action.deadline - books.clock.moment == pytest.approx(BEGIN_TIMEOUT, abs=0.1)
 
+    def test_lost_casts_are_no_failed_destroys_but_have_their_bound(self, scene, books):
+        server, action_id = self.deleting(books)
+        for _ in range(8):
+            scene.run()
+            assert len(scene.compute.destroys) == 1
+        scene.run()
+        assert scene.compute.destroys == []
+        assert books.server(server.uuid).vm_state == "error"
+        fault = books.fault(server.uuid)
+        assert fault.message == (
+            f"Deleting instance {server.uuid} failed: the host did not answer after many casts"
+        )
+        assert len(fault.details.splitlines()) == 9
+        assert not books.delete(server.uuid).closed
+
     def test_of_a_host_that_is_down_but_not_yet_silent_waits(self, scene, books):
         server, action_id = self.deleting(books)
         books.clock.advance(DOWN + 1)

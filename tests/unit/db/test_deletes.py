@@ -188,6 +188,7 @@ class TestDestroyFails:
         fault = books.fault(server.uuid)
         assert fault.message == f"Deleting instance {server.uuid} failed: busy 3"
         assert fault.host == "h1"
+        assert fault.details == "h1: busy 1\nh1: busy 2\nh1: busy 3"
         assert books.action(action_id).state == "error"
 
         opened = books.delete(server.uuid)
@@ -225,6 +226,6 @@ def test_a_failed_delete_ends_once(books):
     server, _ = books.active()
     action = books.action(books.delete(server.uuid).request.action_id)
     books.gone(server, action_id=action.id)
-    books.write(deletes.fail, action, "too late")
+    books.write(deletes.fail, action, "too late", [])
     assert books.server(server.uuid).vm_state == "deleted"
     assert books.fault(server.uuid) is None

@@ -49,7 +49,12 @@ _DUE = (
     .order_by(_a.c.deadline)
     .limit(PASS)
 )
-_DUE_CLEANUPS = sa.select(_c).where(_c.c.deadline < now()).order_by(_c.c.deadline).limit(PASS)
+_DUE_CLEANUPS = (
+    sa.select(_c)
+    .where(_c.c.deadline < now(), _c.c.host.in_(sa.bindparam("hosts", expanding=True)))
+    .order_by(_c.c.deadline)
+    .limit(PASS)
+)
 _LATER = (
     sa.update(_a)
     .where(
@@ -265,15 +270,14 @@ class Recovery:
 
     def _cleanups(self, hosts: dict[str, Service]) -> None:
         """Tell hosts that are up which guests are not the servers' any more."""
-        due = self._database.read(lambda conn: conn.execute(_DUE_CLEANUPS).all())
+        up = [host for host in hosts if self._up(hosts, host)]
+        due = self._database.read(lambda conn: conn.execute(_DUE_CLEANUPS, {"hosts": up}).all())
         for row in due:
-            request = self._database.transaction(
-                functools.partial(self._cleanup, row=row, up=self._up(hosts, row.host))
-            )
+            request = self._database.transaction(functools.partial(self._cleanup, row=row))
             if request is not None:
                 self._destroy([(row.host, request)])
 
-    def _cleanup(self, conn: sa.Connection, *, row: sa.Row[Any], up: bool) -> DestroyRequest | None:
+    def _cleanup(self, conn: sa.Connection, *, row: sa.Row[Any]) -> DestroyRequest | None:
         """Push the clean-up's deadline; return what to cast if this pass got it."""
         changed = conn.execute(
             sa.update(_c)
@@ -282,9 +286,9 @@ class Recovery:
                 _c.c.host == row.host,
                 _c.c.deadline == row.deadline,
             )
-            .values(deadline=now() + (float(self.conf.conductor.begin_timeout) if up else 1.0))
+            .values(deadline=now() + float(self.conf.conductor.begin_timeout))
         ).rowcount
-        if not changed or not up:
+        if not changed:
             return None
         instance = instances.get(conn, row.instance_uuid, read_deleted=True)
         context = context_module.service_context()

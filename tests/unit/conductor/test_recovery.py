@@ -349,6 +349,15 @@ class TestCleanups:
         scene.run()
         assert len(scene.compute.destroys) == 1
 
+    def test_many_of_a_host_that_is_down_do_not_hold_the_others_back(self, scene, books):
+        for number in range(recovery.PASS + 1):
+            books.write(builds.add_cleanup, f"gone-{number}", "lost-host", "lost-host", None)
+        server = books.create()
+        books.delete(server.uuid)
+        books.write(builds.add_cleanup, server.uuid, "h1", "h1", None)
+        scene.run()
+        assert [host for host, _ in scene.compute.destroys] == ["h1"]
+
 
 class TestOnePass:
     def test_two_conductors_do_the_same_thing_once(self, scene, books):

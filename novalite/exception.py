@@ -103,6 +103,10 @@ class PortRequiresFixedIP(Invalid):
     msg_fmt = "Port %(port_id)s requires a FixedIP in order to be used."
 
 
+class ComputeServiceUnavailable(Invalid):
+    msg_fmt = "Compute service of %(host)s is unavailable at this time."
+
+
 class ZoneNotAvailable(Invalid):
     msg_fmt = "The requested availability zone is not available"
 
@@ -235,10 +239,6 @@ class NeighborUnavailable(Unavailable):
 
 class HostUnavailable(Unavailable):
     msg_fmt = "Host %(host)s did not answer in time."
-
-
-class NotSupported(NovaliteException):
-    msg_fmt = "%(what)s is not supported by this cloud."
 
 
 class NeighborError(NovaliteException):

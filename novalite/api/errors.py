@@ -25,7 +25,6 @@ STATUS: dict[type[Exception], int] = {
     exception.NotFound: 404,
     microversion.VersionNotAcceptable: 406,
     exception.Conflict: 409,
-    exception.NotSupported: 501,
     exception.Unavailable: 503,
     exception.NeighborError: 500,
     exception.NoValidHost: 500,

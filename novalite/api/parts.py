@@ -61,6 +61,14 @@ class Computes(Protocol):
     ) -> str:
         """Return the guest's console text."""
 
+    def get_host_uptime(
+        self, context: context_module.RequestContext, *, host: str, node: str, timeout: float
+    ) -> str:
+        """Return how long the machine behind a node runs.
+
+        :raises exception.BusUnavailable: no answer in time
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:

@@ -218,6 +218,10 @@ class ComputeManager:
             return text
         return "".join(text.splitlines(keepends=True)[-tail_length:]) if tail_length else ""
 
+    def get_host_uptime(self, node: str) -> str:
+        """Return how long the machine behind a node runs."""
+        return self.host.driver.host_uptime(node)
+
 
 class ComputeEndpoint:
     """Topic ``compute``."""
@@ -259,6 +263,11 @@ class ComputeEndpoint:
         except exception.InstanceNotReady as error:
             # An answer and no failure: it goes back without a traceback in this log.
             raise messaging.ExpectedException() from error
+
+    @rpc.expose
+    def get_host_uptime(self, context: context_module.RequestContext, node: str) -> str:
+        """See ComputeAPI.get_host_uptime."""
+        return self._manager.get_host_uptime(node)
 
 
 def _spacing(seconds: int) -> float:

@@ -70,3 +70,13 @@ class ComputeAPI:
                 tail_length=tail_length,
             )
         )
+
+    def get_host_uptime(
+        self, context: context_module.RequestContext, *, host: str, node: str, timeout: float
+    ) -> str:
+        """Return how long the machine behind a node runs, as ``uptime`` prints it.
+
+        :raises exception.BusUnavailable: the host did not answer in *timeout* seconds
+        """
+        client = self._client.prepare(server=host)
+        return str(rpc.call(client, context, "get_host_uptime", timeout, node=node))

@@ -126,6 +126,9 @@ class InspectDriver(Protocol):
     def host_resources(self, node: str) -> HostResources:
         """Return what *node* has; costs the same whatever number of guests is there."""
 
+    def host_uptime(self, node: str) -> str:
+        """Return what the program ``uptime`` says of the machine behind *node*."""
+
     def list_guests(self) -> list[GuestInfo]:
         """Return all guests of ours on all nodes; domains of others are left out."""
 

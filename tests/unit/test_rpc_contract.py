@@ -23,6 +23,7 @@ CONTRACT: dict[str, tuple[str, ...]] = {
         "build_and_run_instances(builds: list[BuildRequest]) -> None",
         "destroy_instances(requests: list[DestroyRequest]) -> None",
         "get_console_output(instance_uuid: str, tail_length: int | None) -> str",
+        "get_host_uptime(node: str) -> str",
         "ping() -> str",
     ),
     "conductor 1.0": (

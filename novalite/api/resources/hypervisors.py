@@ -158,14 +158,19 @@ class HypervisorUptimeResource(_Hypervisors):
     """/os-hypervisors/{hypervisor_id}/uptime"""
 
     def on_get(self, req: http.Request, resp: falcon.Response, hypervisor_id: str) -> None:
-        """Show since when the node runs, if its picture tells."""
+        """Ask the host since when it runs."""
         self.policy.check(req.state.context, "os-hypervisors:uptime")
         record = self._one(req, hypervisor_id)
-        uptime = record.node.stats.get("uptime")
-        if not uptime:
-            raise exception.NotSupported(what="The uptime of this hypervisor")
+        if not record.service.is_up(float(self.conf.service_down_time)):
+            raise exception.ComputeServiceUnavailable(host=record.node.host)
+        uptime = self.parts.computes.get_host_uptime(
+            req.state.context,
+            host=record.node.host,
+            node=record.node.hypervisor_hostname,
+            timeout=float(self.conf.rpc_response_timeout),
+        )
         shown = view.HypervisorView(self.conf, req.state.version).summary(record)
-        http.send(resp, {"hypervisor": {**shown, "uptime": str(uptime)}})
+        http.send(resp, {"hypervisor": {**shown, "uptime": uptime}})
 
 
 class HypervisorSearchResource(_Hypervisors):

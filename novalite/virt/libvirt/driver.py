@@ -91,6 +91,13 @@ class LibvirtDriver:
         """
         return self._host(node).resources()
 
+    def host_uptime(self, node: str) -> str:
+        """Return what the program ``uptime`` says of the machine behind *node*.
+
+        :raises HypervisorError: there is no such node
+        """
+        return self._host(node).uptime()
+
     def list_guests(self) -> list[GuestInfo]:
         """Return all guests of ours on all nodes."""
         return [info for host in self._hosts.values() for info in host.guests()]

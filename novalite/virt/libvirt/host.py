@@ -7,6 +7,7 @@ the numbers of a full host dearer than those of an empty one.
 """
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,16 @@ class Host:
             cpu_info=self._cpu_info,
             supported_instances=self._supported,
         )
+
+    @staticmethod
+    def uptime() -> str:
+        """Return the machine's time, how long it runs and its load, as ``uptime`` prints them."""
+        seconds = int(float(Path("/proc/uptime").read_text().split()[0]))
+        load = ", ".join(Path("/proc/loadavg").read_text().split()[:3])
+        days, rest = divmod(seconds, 86400)
+        ran = f"{days} days, " if days else ""
+        ran += f"{rest // 3600}:{rest % 3600 // 60:02}"
+        return f" {time.strftime('%H:%M:%S')} up {ran},  0 users,  load average: {load}"
 
     def cpu_models(self) -> list[str]:
         """Return the names of the CPU models that the hypervisor knows."""

@@ -59,6 +59,9 @@ class FakeComputes:
         self.asked.append(kwargs)
         return self.text
 
+    def get_host_uptime(self, context: Any, *, host: str, node: str, timeout: float) -> str:
+        return f" 10:00:00 up 1 day, {host} {node}"
+
 
 @dataclass
 class FakeWakeup:

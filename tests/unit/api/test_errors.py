@@ -35,7 +35,6 @@ def test_each_exception_has_a_row_of_its_own_branch(cls: type[Exception]) -> Non
         (exception.MetadataLimitExceeded(allowed=128), 403),
         (exception.PolicyNotAuthorized(action="x"), 403),
         (exception.DatabaseUnavailable(), 503),
-        (exception.NotSupported(what="x"), 501),
         (exception.NoValidHost(reason="x"), 500),
         (microversion.VersionNotAcceptable(version="2.99"), 406),
         (validation.RequestTooLarge(limit=1), 413),

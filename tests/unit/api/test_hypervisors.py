@@ -3,6 +3,7 @@ import json
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from tests.unit.api.cloud import Cloud
 
@@ -112,12 +113,17 @@ def test_statistics_are_sums(cloud: Cloud, nodes: list[str]) -> None:
 
 
 def test_uptime(cloud: Cloud, nodes: list[str]) -> None:
-    cloud.add_node("told", stats={"uptime": " 10:00:00 up 1 day"})
-    shown = cloud.get("/os-hypervisors/4/uptime")["hypervisor"]
-    assert shown["uptime"] == " 10:00:00 up 1 day"
+    shown = cloud.get("/os-hypervisors/2/uptime")["hypervisor"]
+    assert shown["uptime"] == " 10:00:00 up 1 day, node-2 node-2"
     assert set(shown) == SHORT | {"uptime"}
+
+
+def test_uptime_of_a_host_that_is_down(cloud: Cloud, nodes: list[str]) -> None:
+    silenced = "update services set last_seen_up = last_seen_up - 1000 where host = 'node-1'"
+    cloud.database.transaction(lambda conn: conn.execute(sa.text(silenced)))
     result = cloud.call("GET", "/os-hypervisors/1/uptime")
-    assert (result.status_code, list(result.json)) == (501, ["notImplemented"])
+    assert result.status_code == 400
+    assert "node-1" in result.json["badRequest"]["message"]
 
 
 def test_no_nodes(cloud: Cloud) -> None:

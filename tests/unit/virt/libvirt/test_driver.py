@@ -2,6 +2,7 @@
 """The driver on the fake hypervisor: lifecycle, cancel, failure, numbers."""
 
 import logging
+import re
 import threading
 from concurrent import futures
 from types import SimpleNamespace
@@ -398,3 +399,10 @@ def test_one_driver_of_many_nodes(make_cloudlet, make_instance):
     cloudlet.spawn(first)
     assert cloudlet.driver.get_guest(first.uuid).node == "n2"
     assert cloudlet.driver.host_resources("n1").disk_available_least == 10
+
+
+def test_host_uptime_reads_like_uptime(cloudlet: SimpleNamespace) -> None:
+    text = cloudlet.driver.host_uptime(cloudlet.driver.nodes()[0])
+    assert re.fullmatch(
+        r" \d\d:\d\d:\d\d up (\d+ days, )?\d+:\d\d,  0 users,  load average: [\d., ]+", text
+    )

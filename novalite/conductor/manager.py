@@ -28,6 +28,8 @@ from novalite.scheduler import rpcapi as scheduler_rpcapi
 
 LOG = log.get(__name__)
 
+# Seconds between two looks for a database that is away at the start.
+DATABASE_RETRY = 1.0
 TOPICS = {
     "nova-compute": "compute",
     "nova-scheduler": "scheduler",
@@ -73,12 +75,21 @@ class ConductorManager:
     # -- life
 
     def init_host(self) -> None:
-        """Register this start in the services table."""
+        """Register this start in the services table; a database that is away is waited for."""
+        while True:
+            try:
+                self._register()
+                break
+            except exception.DatabaseUnavailable as error:
+                LOG.warning("The start waits for the database: %s", error.message())
+                time.sleep(DATABASE_RETRY)
+        self._flows.start()
+
+    def _register(self) -> None:
         service = self._database.transaction(
             lambda conn: services.register(conn, self.conf.host, "nova-conductor", "conductor", "")
         )
         self._epoch, self._counter = service.epoch, 0
-        self._flows.start()
 
     def endpoints(self) -> list[tuple[str, list[Any]]]:
         """The short calls and the wake-ups, each with a pool of its own."""
@@ -119,7 +130,7 @@ class ConductorManager:
         if not taken:
             known = self._database.read(lambda conn: services.find(conn, host, "nova-conductor"))
             if known is None:
-                self.init_host()
+                self._register()
             elif known.epoch > epoch:
                 self._fail(f"another conductor was started under the host name {host}")
 

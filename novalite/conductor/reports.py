@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """One report of a compute: the heartbeat and all its items in one transaction.
 
-An item that fails must not take the others with it. Items hardly ever fail, so all are tried
-without savepoints first; only if one does, the transaction is repeated with a savepoint for each.
+An item or picture that fails must not take the others with it. They hardly ever fail, so all are
+tried without savepoints first; only if one does, the transaction is repeated with a savepoint each.
 """
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from novalite import log
+from novalite import exception, log
 from novalite.db import (
     attempts,
     compute_nodes,
@@ -40,8 +42,26 @@ _POWER = (
 )
 
 
-class _ItemError(Exception):
-    """An item failed while none had a savepoint."""
+class _BrokenPart(Exception):
+    """A part of a report cannot be taken; the text is the name of the error behind it."""
+
+
+@contextlib.contextmanager
+def _part(conn: sa.Connection, savepoint: bool) -> Iterator[None]:
+    """One item or picture of a report; with a savepoint its failure undoes nothing else.
+
+    :raises _BrokenPart: it cannot be taken. Trouble of the database itself is raised as it comes.
+    """
+    try:
+        if savepoint:
+            with conn.begin_nested():
+                yield
+        else:
+            yield
+    except sa.exc.OperationalError:
+        raise
+    except (sa.exc.StatementError, LookupError, TypeError, ValueError) as error:
+        raise _BrokenPart(type(error).__name__) from error
 
 
 @dataclass(slots=True)
@@ -73,7 +93,7 @@ class Reports:
         """
         try:
             return self._database.transaction(lambda conn: self._take(conn, report, False))
-        except _ItemError:
+        except _BrokenPart:
             return self._database.transaction(lambda conn: self._take(conn, report, True))
 
     def _take(self, conn: sa.Connection, report: build.Report, savepoints: bool) -> Taken:
@@ -89,7 +109,7 @@ class Reports:
                 _newest(pictures, picture)
             taken.answer.answers.append(self._one(conn, report, envelope, taken, savepoints))
         for picture in pictures.values():
-            compute_nodes.save(conn, picture)
+            self._save(conn, picture, savepoints)
         return taken
 
     def _unwelcome(self, conn: sa.Connection, report: build.Report) -> build.ReportAnswer:
@@ -109,27 +129,30 @@ class Reports:
         savepoints: bool,
     ) -> build.Answer:
         try:
-            if not savepoints:
+            with _part(conn, savepoints):
                 outcome = self._apply(conn, report, envelope.item)
-            else:
-                with conn.begin_nested():
-                    outcome = self._apply(conn, report, envelope.item)
-        except sa.exc.DBAPIError as error:
-            if isinstance(error, sa.exc.OperationalError):
+        except _BrokenPart as error:
+            if not savepoints:
                 raise
-            if not savepoints:
-                raise _ItemError() from error
             LOG.exception("An item of host %s could not be taken", report.host)
-            return build.Answer(envelope.key, error=type(error).__name__)
-        except (LookupError, TypeError, ValueError) as error:
-            if not savepoints:
-                raise _ItemError() from error
-            LOG.exception("An item of host %s could not be taken", report.host)
-            return build.Answer(envelope.key, error=type(error).__name__)
+            return build.Answer(envelope.key, error=str(error))
         taken.drive += outcome.drive
         taken.began |= isinstance(envelope.item, build.Begin)
         taken.finished |= isinstance(envelope.item, build.Finish)
         return build.Answer(envelope.key, outcome.verdict, outcome.reason)
+
+    @staticmethod
+    def _save(conn: sa.Connection, picture: ComputeNode, savepoints: bool) -> None:
+        """Write a picture; one that cannot be written costs the host neither items nor life."""
+        try:
+            with _part(conn, savepoints):
+                compute_nodes.save(conn, picture)
+        except exception.Conflict as error:
+            LOG.error("A picture of host %s is refused: %s", picture.host, error.message())
+        except _BrokenPart:
+            if not savepoints:
+                raise
+            LOG.exception("A picture of host %s could not be taken", picture.host)
 
     def _apply(
         self, conn: sa.Connection, report: build.Report, item: build.ReportItem

@@ -375,14 +375,7 @@ class TestOnePass:
         _, action = books.begun(host="h1")
         scene.silence()
         scene.due()
-        once = books.database.transaction
-
-        def repeated(work):
-            monkeypatch.undo()
-            books.roll_back(work)
-            return once(work)
-
-        monkeypatch.setattr(books.database, "transaction", repeated)
+        books.repeat_transactions(monkeypatch)
         scene.recovery.run()
         stored = books.action(action.id)
         assert (stored.drives, stored.args["losses"]) == (1, ["attempt 1: host h1 fell silent"])

@@ -153,7 +153,17 @@ class Books:
             raise Deadlock
 
         with contextlib.suppress(Deadlock):
-            self.database.transaction(doomed)
+            type(self.database).transaction(self.database, doomed)
+
+    def repeat_transactions(self, monkeypatch):
+        """From now on each transaction meets a deadlock and is run again."""
+        once = self.database.transaction
+
+        def repeated(work):
+            self.roll_back(work)
+            return once(work)
+
+        monkeypatch.setattr(self.database, "transaction", repeated)
 
     def read(self, function, *args, **kwargs):
         return self.database.read(lambda conn: function(conn, *args, **kwargs))

@@ -76,14 +76,17 @@ class ConductorManager:
 
     def init_host(self) -> None:
         """Register this start in the services table; a database that is away is waited for."""
-        while True:
-            try:
-                self._register()
-                break
-            except exception.DatabaseUnavailable as error:
-                LOG.warning("The start waits for the database: %s", error.message())
-                time.sleep(DATABASE_RETRY)
+        while not self._is_registered():
+            time.sleep(DATABASE_RETRY)
         self._flows.start()
+
+    def _is_registered(self) -> bool:
+        try:
+            self._register()
+        except exception.DatabaseUnavailable:
+            # Each try is told by db/engine.py already.
+            return False
+        return True
 
     def _register(self) -> None:
         service = self._database.transaction(

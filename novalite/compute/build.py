@@ -22,7 +22,7 @@ from novalite import crash, exception, log
 from novalite.compute import claims
 from novalite.compute.attempt import Attempt
 from novalite.compute.hand import Stage
-from novalite.compute.host import MANAGER_LOG, ComputeHost, cause
+from novalite.compute.host import MANAGER_LOG, ComputeHost, cause, made_by
 from novalite.compute.reporter import Ask
 from novalite.objects import build, capacity
 from novalite.objects.states import PowerState, TaskState, Verdict
@@ -262,9 +262,12 @@ class Build(Attempt):
         try:
             if answer.verdict is not Verdict.DROP:
                 with host.hand.instance_lock(self.instance_uuid):
-                    if host.guest_of(self) is not None:
+                    guest = host.driver.get_guest(self.instance_uuid)
+                    mine = guest is None or made_by(guest, self)
+                    if guest is not None and mine:
                         self.remove_guest()
-                    if self.request.spec.networks and not self.is_followed():
+                    # Another attempt that is here, finished perhaps, needs the ports.
+                    if self.request.spec.networks and mine and not self.is_followed():
                         self.give_back_network()
         finally:
             self.end()

@@ -126,10 +126,7 @@ class ComputeHost:
     def guest_of(self, work: Work) -> virt_driver.GuestInfo | None:
         """Return the guest of exactly this attempt, if it is here."""
         guest = self.driver.get_guest(work.instance_uuid)
-        if guest is None:
-            return None
-        made_by = guest.metadata.action_id, guest.metadata.attempt
-        return guest if made_by == (work.action_id, work.attempt) else None
+        return guest if guest is not None and made_by(guest, work) else None
 
     def deallocate_network(
         self,
@@ -154,6 +151,12 @@ class ComputeHost:
             context=context,
             instance=instance_uuid,
         )
+
+
+def made_by(guest: virt_driver.GuestInfo, work: Work) -> bool:
+    """Tell whether exactly this attempt has made the guest."""
+    metadata = guest.metadata
+    return (metadata.action_id, metadata.attempt) == (work.action_id, work.attempt)
 
 
 def cause(error: Exception) -> str:

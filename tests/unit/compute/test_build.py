@@ -175,6 +175,17 @@ def test_begin_superseded_removes_only_the_guest_of_that_attempt(world):
     assert row.open and world.books().memory_mb_used == 512
 
 
+def test_a_late_message_of_a_left_attempt_leaves_the_ports_of_the_one_that_finished(world):
+    first = request_for(attempt=1, networks=[PRIVATE])
+    second = again(first, attempt=2)
+    world.conductor.rows[first.action_id] = Row(first.action_id, attempt=2)
+    world.boot(second)
+    world.boot(first)
+    assert [item.attempt for item in world.conductor.items(build.Begin)] == [2, 1]
+    assert world.driver.guests[first.instance.uuid].metadata.attempt == 2
+    assert world.network.given_back == []
+
+
 def test_finish_superseded_removes_guest_ports_and_claim(world):
     request = request_for(networks=[PRIVATE])
     world.manager.build_and_run_instances([request])

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conductor's life: what it does about its own record in the services table."""
+"""The conductor's endpoints, its heartbeat, its look at the bus, and the thread of the flows."""
 
-from types import SimpleNamespace
+import queue
 
 import pytest
 
 from novalite import exception
-from novalite.conductor import manager as manager_module
+from novalite.conductor.manager import ConductorManager, Flows
 from novalite.db import services
+from novalite.objects import build
+from novalite.objects.states import Verdict
+from tests.unit.db.books import RESOURCES, picture
 
-BINARY = "nova-conductor"
 
-
-class Bus:
-    """Makes clients that nobody uses here."""
+class FakeBus:
+    """Hands out clients that are not used here."""
 
     def __init__(self, conf):
         self.conf = conf
@@ -22,63 +23,203 @@ class Bus:
         return None
 
 
-class Away:
-    """A database that cannot be reached for the next ``times`` transactions."""
+class FakeConductor:
+    """Answers a ping, unless the bus is away."""
 
-    def __init__(self, database, times):
-        self._database = database
-        self.times = times
-        self.read = database.read
+    def __init__(self):
+        self.error = None
 
-    def transaction(self, work):
-        if self.times:
-            self.times -= 1
-            raise exception.DatabaseUnavailable()
-        return self._database.transaction(work)
+    def ping(self, context, *, timeout):
+        if self.error is not None:
+            raise self.error
+        return "pong"
+
+
+class Office:
+    """A manager on the books."""
+
+    def __init__(self, books):
+        self.books = books
+        self.failed = []
+        self.manager = ConductorManager(
+            books.conf, FakeBus(books.conf), books.database, self.failed.append
+        )
+        self.driven = []
+        self.manager._flows = self
+        self.conductor = self.manager._conductor = FakeConductor()
+
+    def start(self):
+        """Flows: nothing runs by itself here."""
+
+    def drive(self, reservation_ids):
+        self.driven += reservation_ids
+
+    def me(self):
+        return self.books.read(services.find, self.books.conf.host, "nova-conductor")
 
 
 @pytest.fixture
-def conductor(books, monkeypatch):
-    """A conductor whose database is away at first, with what it needs to be looked at."""
-    monkeypatch.setattr(manager_module, "DATABASE_RETRY", 0.0)
-    database, failures = Away(books.database, 2), []
-    made = manager_module.ConductorManager(books.conf, Bus(books.conf), database, failures.append)
-    yield SimpleNamespace(manager=made, database=database, failures=failures)
-    made.drain(5.0)
+def office(books):
+    return Office(books)
 
 
-def record(books):
-    return books.database.read(lambda conn: services.find(conn, books.conf.host, BINARY))
+class TestRegistration:
+    def test_a_compute_learns_epoch_and_what_to_keep(self, office, books):
+        server, _ = books.active(host="h1", reservation_id="a")
+        begun, _ = books.begun(host="h1", reservation_id="b")
+        answer = office.manager.register("h1", "nova-compute", "id1")
+        assert (answer.epoch, answer.refused, answer.disabled) == (1, None, False)
+        assert [one.instance.uuid for one in answer.kept] == [server.uuid]
+        assert answer.open == [begun.uuid]
+        assert office.manager.register("h1", "nova-compute", "id1").epoch == 2
+
+    def test_other_services_keep_nothing(self, office, books):
+        books.active(host="h1")
+        answer = office.manager.register("h1", "nova-scheduler", "")
+        assert (answer.epoch, answer.kept) == (1, [])
+        assert books.read(services.find, "h1", "nova-scheduler").topic == "scheduler"
+
+    def test_a_disabled_service_learns_it(self, office, books):
+        service = books.register("h1")
+        books.write(services.update, service.id, disabled=True)
+        assert office.manager.register("h1", "nova-compute", "").disabled
+
+    def test_another_identity_is_refused_and_changes_nothing(self, office, books):
+        office.manager.register("h1", "nova-compute", "id1")
+        answer = office.manager.register("h1", "nova-compute", "id2")
+        assert (answer.epoch, answer.kept) == (0, [])
+        assert "host h1 is known with node identity id1" in answer.refused
+        assert books.read(services.find, "h1", "nova-compute").epoch == 1
 
 
-def report(conductor):
-    """Do what the periodic task does."""
-    conductor.manager._report_state()
+class TestReports:
+    def test_what_waits_after_a_report_is_driven(self, office, books):
+        books.register("h1")
+        _, action = books.started(host="h1", reservation_id="r7")
+        refusal = build.Refusal(
+            action.id, 1, "t1", action.instance_uuid, "h1", "full", False, picture()
+        )
+        report = build.Report("h1", "nova-compute", 1, 1, [], [build.Envelope(5, {}, refusal)])
+        answer = office.manager.take_report(report)
+        assert [(one.key, one.verdict) for one in answer.answers] == [(5, Verdict.DONE)]
+        assert office.driven == ["r7"]
+
+    def test_after_a_begin_nothing_is_driven(self, office, books):
+        books.register("h1")
+        _, action = books.started(host="h1")
+        begin = build.Begin(
+            action.id, 1, "t1", action.instance_uuid, "h1", dict(RESOURCES), picture()
+        )
+        report = build.Report("h1", "nova-compute", 1, 1, [], [build.Envelope(5, {}, begin)])
+        assert office.manager.take_report(report).answers[0].verdict is Verdict.GO
+        assert office.driven == []
+
+    def test_wake_ups_are_driven(self, office):
+        office.manager.run_reservations(["a", "b"])
+        assert office.driven == ["a", "b"]
 
 
-def test_the_start_waits_for_the_database(books, conductor):
-    conductor.manager.init_host()
-    assert conductor.database.times == 0
-    assert record(books).epoch == 1
-    report(conductor)
-    assert record(books).report_count == 1
+class TestOwnHeartbeat:
+    def test_counts_up(self, office):
+        office.manager.init_host()
+        for count in (1, 2):
+            office.manager._report_state()
+            assert office.me().report_count == count
+
+    def test_a_second_one_of_the_same_name_retires_the_first(self, office, books):
+        office.manager.init_host()
+        books.register(books.conf.host, binary="nova-conductor")
+        office.manager._report_state()
+        assert office.failed == [
+            f"another conductor was started under the host name {books.conf.host}"
+        ]
+
+    def test_a_record_that_was_deleted_is_made_again(self, office, books):
+        office.manager.init_host()
+        books.write(services.delete, office.me())
+        office.manager._report_state()
+        assert (office.me().epoch, office.failed) == (1, [])
+        office.manager._report_state()
+        assert office.me().report_count == 1
 
 
-def test_a_record_that_was_deleted_is_made_anew(books, conductor):
-    conductor.manager.init_host()
-    books.database.transaction(lambda conn: services.delete(conn, record(books)))
-    assert record(books) is None
-    report(conductor)
-    assert record(books) is not None
-    assert conductor.failures == []
+class TestWatch:
+    def silent(self, office):
+        """Tell whether h1 would be silent if service_down_time were over."""
+        watched = office.manager._watch._hosts
+        return sorted(watched)
+
+    @pytest.mark.parametrize("error", [exception.BusUnavailable(), exception.DatabaseUnavailable()])
+    def test_without_bus_or_database_all_watches_start_anew(self, office, books, error):
+        books.register("h1")
+        office.manager._watch_hosts()
+        assert self.silent(office) == ["h1"]
+        office.conductor.error = error
+        office.manager._watch_hosts()
+        assert self.silent(office) == []
+        office.conductor.error = None
+        office.manager._watch_hosts()
+        assert self.silent(office) == ["h1"]
 
 
-def test_a_newer_start_ends_this_one(books, conductor):
-    conductor.manager.init_host()
-    books.database.transaction(
-        lambda conn: services.register(conn, books.conf.host, BINARY, "conductor", "")
-    )
-    report(conductor)
-    assert conductor.failures == [
-        f"another conductor was started under the host name {books.conf.host}"
-    ]
+class TestFlows:
+    @pytest.fixture
+    def rounds(self):
+        """The rounds of a thread whose every round waits for a word: go on, or raise this."""
+        return Rounds()
+
+    def test_what_arrives_meanwhile_goes_into_the_next_round_once(self, rounds):
+        rounds.flows.drive(["a"])
+        assert rounds.next() == ["a"]
+        rounds.flows.drive(["b", "c"])
+        rounds.flows.drive(["b"])
+        rounds.go()
+        assert rounds.next() == ["b", "c"]
+        rounds.go()
+        rounds.end()
+
+    @pytest.mark.parametrize("error", [exception.DatabaseUnavailable(), RuntimeError("broken")])
+    def test_an_error_ends_the_round_and_not_the_thread(self, rounds, error):
+        rounds.flows.drive(["a"])
+        assert rounds.next() == ["a"]
+        rounds.go(error)
+        rounds.flows.drive(["b"])
+        assert rounds.next() == ["b"]
+        rounds.go()
+        rounds.end()
+
+    def test_a_stop_lets_the_running_round_end(self, rounds):
+        rounds.flows.drive(["a"])
+        rounds.next()
+        rounds.flows._queue.put(None)
+        rounds.go()
+        rounds.end()
+
+    def test_started_twice_it_runs_once(self, rounds):
+        thread = rounds.flows._thread
+        rounds.flows.start()
+        assert rounds.flows._thread is thread
+        rounds.end()
+
+
+class Rounds:
+    def __init__(self):
+        self._begun, self._words = queue.Queue(), queue.Queue()
+        self.flows = Flows(self._round)
+        self.flows.start()
+
+    def _round(self, names):
+        self._begun.put(names)
+        word = self._words.get(timeout=30)
+        if word is not None:
+            raise word
+
+    def next(self):
+        return self._begun.get(timeout=30)
+
+    def go(self, error=None):
+        self._words.put(error)
+
+    def end(self):
+        self.flows.stop(30)
+        assert not self.flows._thread.is_alive()

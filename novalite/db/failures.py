@@ -70,6 +70,10 @@ def _doubt(action: Action, host: str, epoch: int, item: build.Refusal | build.Fi
 def finish_failed(
     conn: sa.Connection, host: str, epoch: int, item: build.Finish, max_attempts: int
 ) -> Outcome:
+    """Take note that an attempt failed: the build goes on elsewhere, or ends in ERROR.
+
+    Believed as a refusal is.
+    """
     row = conn.execute(ownership.LOOK, {"action_id_": item.action_id}).first()
     if row is None or not ownership.is_open(row):
         return _left_behind(conn, host, item, row, "the action has ended")
@@ -83,9 +87,13 @@ def finish_failed(
     other = action.step is Step.BEGUN and action.token != ownership.qualified(epoch, item.token)
     guest_left = item.guest_left or other
     if not item.reschedule:
-        builds.release(conn, action, guest_may_be_left=guest_left)
         fault.created_at = fault.created_at or time.time()
-        builds.fail(conn, action, fault)
+        if not builds.fail(conn, action, fault):
+            # A delete was committed after the look above; what is here is its own by now.
+            return Outcome(Verdict.DONE, "the attempt was left meanwhile")
+        if guest_left:
+            node = action.target_node or ""
+            builds.add_cleanup(conn, action.instance_uuid, host, node, action.attempt)
         return Outcome(Verdict.DONE, "failed for good")
     return _attempt_failed(
         conn,

@@ -29,8 +29,8 @@ Deliver = Callable[[Moves, State, Message, str], None]
 def moves(found: Moves) -> None:
     """Add every move of a message that is in flight."""
     for message in sorted(set(found.here.bus)):
-        lost = found.fresh()
-        if lost.spend("loss"):
+        lost = found.fault("loss")
+        if lost:
             _take_off(lost, message)
             found.add(f"LOST {message.kind}", "fault", lost)
         if message.kind in TO_HOST and not found.here.hosts[message.host].reachable:
@@ -38,8 +38,8 @@ def moves(found: Moves) -> None:
         once = found.fresh()
         _take_off(once, message)
         _DELIVER[message.kind](found, once, message, "progress")
-        twice = found.fresh()
-        if message.kind not in ANSWERS and twice.spend("duplicate"):
+        twice = found.fault("duplicate") if message.kind not in ANSWERS else None
+        if twice:
             _DELIVER[message.kind](found, twice, message, "fault")
 
 
@@ -61,7 +61,8 @@ def _build(found: Moves, state: State, message: Message, kind: str) -> None:
         bad = state.destroy(message.host, "starting over before begin")
     host.sequence += 1
     token = host.epoch * 10 + (host.sequence if wording.random_token else attempt)
-    _refuse(found, State(state.key()), message, token, bad)
+    if state.may("refusal"):
+        _refuse(found, State(state.key()), message, token, bad)
     if wording.newer_cancels:
         if any(work.attempt > attempt for work in host.hand):
             found.add(f"{label}: older than what is in hand", kind, state, bad)
@@ -75,8 +76,7 @@ def _build(found: Moves, state: State, message: Message, kind: str) -> None:
 
 
 def _refuse(found: Moves, state: State, message: Message, token: int, bad: str | None) -> None:
-    if not state.spend("refusal"):
-        return
+    state.spend("refusal")
     host, attempt = state.hosts[message.host], message.attempt
     leftover = host.guest is not None and host.guest.attempt == attempt
     active_here = state.server == "ACTIVE" and state.server_host == message.host
@@ -230,7 +230,8 @@ def _destroy(found: Moves, state: State, message: Message, kind: str) -> None:
             host.put(work.token, up_to=message.up_to)
             waits = True
     if host.guest and host.guest.attempt <= message.up_to and not waits:
-        _destroy_fails(found, State(state.key()), message)
+        if state.delete == "open" and state.may("destroy_fails"):
+            _destroy_fails(found, State(state.key()), message)
         bad = state.destroy(message.host, "cleanup")
     if not waits:
         state.send(Message("gone", message.host, epoch=host.epoch, up_to=message.up_to))
@@ -238,11 +239,11 @@ def _destroy(found: Moves, state: State, message: Message, kind: str) -> None:
 
 
 def _destroy_fails(found: Moves, state: State, message: Message) -> None:
-    if state.delete == "open" and state.spend("destroy_fails"):
-        state.destroy_failures += 1
-        if state.destroy_failures >= 3:
-            state.delete, state.server = "failed", "ERROR"
-        found.add(f"destroy fails at host {message.host}", "fault", state)
+    state.spend("destroy_fails")
+    state.destroy_failures += 1
+    if state.destroy_failures >= 3:
+        state.delete, state.server = "failed", "ERROR"
+    found.add(f"destroy fails at host {message.host}", "fault", state)
 
 
 def _gone(found: Moves, state: State, message: Message, kind: str) -> None:

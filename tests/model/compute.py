@@ -85,8 +85,9 @@ def _spawn_begins(found: Moves, index: int, work: Work) -> None:
     bad = state.destroy(index, "starting over") if host.guest else None
     state.hosts[index].put(work.token, stage=SPAWNING)
     found.add(f"host {index} starts to spawn attempt {work.attempt}", "progress", state, bad)
-    failed = State(state.key())
-    if failed.spend("spawn_fails"):
+    if state.may("spawn_fails"):
+        failed = State(state.key())
+        failed.spend("spawn_fails")
         failed.hosts[index].put(work.token, stage=FAILED)
         if not found.wording.failure_after_removal:
             failed.hosts[index].guest = Guest(work.attempt, True, False)
@@ -159,8 +160,8 @@ def _fence_work(state: State, index: int, work: Work, found: Moves) -> str | Non
 def _crash(found: Moves, index: int) -> None:
     """The process is killed; what the hypervisor was told to start may come up all the same."""
     before = found.here.hosts[index]
-    state = found.fresh()
-    if not state.spend("crash"):
+    state = found.fault("crash")
+    if state is None:
         return
     host = state.hosts[index]
     host.hand, host.process, host.fenced = (), "down", False
@@ -201,11 +202,10 @@ def _register(found: Moves, index: int) -> None:
 
 def _partition(found: Moves, index: int) -> None:
     host = found.here.hosts[index]
-    if host.reachable:
-        state = found.fresh()
-        if state.spend("partition"):
-            state.hosts[index].cut_off = True
-            found.add(f"host {index} is cut off", "fault", state)
+    cut = found.fault("partition") if host.reachable else None
+    if cut:
+        cut.hosts[index].cut_off = True
+        found.add(f"host {index} is cut off", "fault", cut)
     if host.cut_off:
         state = found.fresh()
         state.hosts[index].cut_off = False

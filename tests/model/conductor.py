@@ -36,8 +36,8 @@ def _take(found: Moves, index: int) -> None:
     if not here.open or here.started:
         return
     held = any(flow for other, flow in enumerate(here.flows) if other != index)
-    state = found.fresh()
-    if held and not state.spend("slow"):
+    state = found.fault("slow") if held else found.fresh()
+    if state is None:
         return
     if state.drive(found.wording):
         _set_flow(state, index, Flow("taken", state.attempt))
@@ -96,8 +96,8 @@ def _cast(found: Moves, index: int, flow: Flow) -> None:
 
 def _crash(found: Moves) -> None:
     """A new conductor starts its watch over hosts anew (rule 8)."""
-    state = found.fresh()
-    if state.spend("conductor_crash"):
+    state = found.fault("conductor_crash")
+    if state:
         state.flows = (None,) * len(state.flows)
         for host in state.hosts:
             host.silent = False
@@ -122,11 +122,11 @@ def _recast(found: Moves) -> None:
     here, wording = found.here, found.wording
     host = here.hosts[here.target]
     early = _verdict_is_early(found)
-    state = found.fresh()
-    if early and not state.spend("slow"):
-        return
     if not early and not host.reachable and wording.waiting_is_free:
         return  # nothing to do but wait for silence
+    state = found.fault("slow") if early else found.fresh()
+    if state is None:
+        return
     done = "too many drives"
     if state.drive(wording):
         stays = state.begun and wording.begun_stays
@@ -198,8 +198,10 @@ def _watch(found: Moves, index: int) -> None:
 
 def _delete(found: Moves) -> None:
     """The user's DELETE ends the open action in the same transaction."""
-    state = found.fresh()
-    if state.delete or state.server == "DELETED" or not state.spend("delete"):
+    if found.here.delete or found.here.server == "DELETED":
+        return
+    state = found.fault("delete")
+    if state is None:
         return
     state.delete = "open"
     has_host = state.server == "ACTIVE" or state.begun

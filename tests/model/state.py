@@ -249,15 +249,15 @@ class State:
         hosts = tuple([host.key() for host in self.hosts])
         return tuple([hosts if n == "hosts" else getattr(self, n) for n in self.__slots__])
 
-    def spend(self, fault: str) -> bool:
-        """Take one of a fault's budget; False if none is left."""
-        index = FAULTS.index(fault)
-        if self.budget[index] <= 0:
-            return False
+    def may(self, fault: str) -> bool:
+        """Tell whether the fault can still happen."""
+        return self.budget[FAULTS.index(fault)] > 0
+
+    def spend(self, fault: str) -> None:
+        """The fault happens."""
         left = list(self.budget)
-        left[index] -= 1
+        left[FAULTS.index(fault)] -= 1
         self.budget = tuple(left)
-        return True
 
     def send(self, message: Message) -> None:
         """Put a message on the bus."""
@@ -380,6 +380,14 @@ class Moves:
     def fresh(self) -> State:
         """Return a copy to change."""
         return State(self._key)
+
+    def fault(self, fault: str) -> State | None:
+        """Return a copy in which the fault happens, or None if it cannot any more."""
+        if not self.here.may(fault):
+            return None
+        state = self.fresh()
+        state.spend(fault)
+        return state
 
     def add(self, label: str, kind: str, state: State, violation: str | None = None) -> None:
         """Add the move that leads to *state*."""

@@ -3,12 +3,12 @@
 
 NovaliteException
 ├── Invalid                    bad input; ``field``, ``value`` and what is allowed are in the text
-│   ├── MarkerNotFound, FlavorNotFoundInBody ... (found by id inside a body)
+│   ├── MarkerNotFound, FlavorInBodyNotFound ... (found by id inside a body)
 ├── NotFound                   InstanceNotFound, FlavorNotFound, ServiceNotFound, ...
-├── Conflict                   InstanceActionOpen, InstanceInvalidState, FlavorExists, ...
+├── Conflict                   InstanceActionOpen, InstanceNotReady, FlavorExists, ...
 ├── Forbidden                  PolicyNotAuthorized
 ├── Unavailable                DatabaseUnavailable, BusUnavailable, NeighborUnavailable
-├── NoValidHost, MaxRetriesExceeded, RescheduledException, BuildAbortException
+├── NoValidHost, MaxRetriesExceeded, BuildAbortException
 └── ComputeResourcesUnavailable, HypervisorError ...
 """
 
@@ -161,10 +161,6 @@ class InstanceActionOpen(Conflict):
     )
 
 
-class InstanceInvalidState(Conflict):
-    msg_fmt = "Cannot '%(action)s' instance %(instance_id)s while it is in vm_state %(state)s"
-
-
 class InstanceNotReady(Conflict):
     msg_fmt = "Instance %(instance_id)s is not ready"
 
@@ -237,10 +233,6 @@ class NeighborUnavailable(Unavailable):
     msg_fmt = "The %(service)s service is currently unavailable, try again."
 
 
-class HostUnavailable(Unavailable):
-    msg_fmt = "Host %(host)s did not answer in time."
-
-
 class NeighborError(NovaliteException):
     msg_fmt = "The %(service)s service answered %(status)s: %(reason)s"
 
@@ -262,10 +254,6 @@ class MaxRetriesExceeded(NoValidHost):
 
 class ComputeResourcesUnavailable(NovaliteException):
     msg_fmt = "Insufficient compute resources: %(reason)s."
-
-
-class RescheduledException(NovaliteException):
-    msg_fmt = "Build of instance %(instance_uuid)s was re-scheduled: %(reason)s"
 
 
 class BuildAbortException(NovaliteException):

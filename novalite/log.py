@@ -17,7 +17,6 @@ ACCESS = "novalite.osapi_compute.wsgi.server"
 REPORT = "novalite.scheduler.client.report"
 COMPUTE_MANAGER = "novalite.compute.manager"
 FILTERS = "novalite.filters"
-LOGGERS = (ACCESS, REPORT, COMPUTE_MANAGER, FILTERS)
 
 CONTEXT_FORMAT = (
     "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "

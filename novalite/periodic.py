@@ -13,7 +13,7 @@ class Periodic:
     """Runs *task* every *spacing* seconds in a thread of its own.
 
     The task is asked for its spacing before each wait, so that a reload can change it. An error
-    is logged and the next round comes as usual. :meth:`kick` brings the next round at once.
+    is logged and the next round comes as usual.
     """
 
     def __init__(
@@ -39,10 +39,6 @@ class Periodic:
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._thread.start()
 
-    def kick(self) -> None:
-        """Let the next round begin now."""
-        self._wake.set()
-
     def stop(self) -> None:
         """Start no further round."""
         self._stopped = True
@@ -60,13 +56,9 @@ class Periodic:
     def _run(self) -> None:
         if not self._at_once:
             self._wake.wait(self._delay())
-            self._wake.clear()
         while not self._stopped:
             try:
                 self._task()
             except Exception:
                 LOG.exception("Error during %s", self.name)
-            if self._stopped:
-                return
             self._wake.wait(self._delay())
-            self._wake.clear()

@@ -36,7 +36,6 @@ class ServerRequest:
     image_id: str
     zone: zones.Wanted
     count: int = 1
-    min_count: int = 1
     networks: list[NetworkRequest] | None = None
     security_groups: list[str] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
@@ -60,14 +59,13 @@ def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerReq
     """
     server = body["server"]
     _refuse_unsupported(server)
-    least, count = counts(server)
+    count = _count(server)
     request = ServerRequest(
         name=server["name"],
         flavor_id=str(server["flavorRef"]),
         image_id=_image(server),
         zone=zones.parse(server.get("availability_zone"), conf.default_schedule_zone),
         count=count,
-        min_count=least,
         networks=_networks(server, version, count),
         security_groups=_security_groups(server),
         metadata=_metadata(server),
@@ -87,8 +85,8 @@ def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerReq
     return request
 
 
-def counts(server: dict[str, Any]) -> tuple[int, int]:
-    """Return (at least, at most) how many servers are wanted.
+def _count(server: dict[str, Any]) -> int:
+    """Return how many servers are wanted: as many as max_count allows.
 
     :raises exception.InvalidInput: min_count is above max_count or above what one request may ask
     """
@@ -98,7 +96,7 @@ def counts(server: dict[str, Any]) -> tuple[int, int]:
         raise exception.InvalidInput("min_count must be <= max_count")
     if least > schemas.MAX_COUNT:
         raise exception.InvalidInput(f"min_count must be <= {schemas.MAX_COUNT}")
-    return least, min(most, schemas.MAX_COUNT)
+    return min(most, schemas.MAX_COUNT)
 
 
 def truth(name: str, value: Any) -> bool:

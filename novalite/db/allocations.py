@@ -29,16 +29,3 @@ def replace(
 def delete(conn: sa.Connection, consumer: str) -> None:
     """Let *consumer* hold nothing."""
     conn.execute(_DELETE, {"consumer_": consumer})
-
-
-def by_node(conn: sa.Connection) -> dict[str, dict[str, int]]:
-    """Return the sum of what is held on each node, by resource class."""
-    sums: dict[str, dict[str, int]] = {}
-    rows = conn.execute(
-        sa.select(_t.c.node, _t.c.resource_class, sa.func.sum(_t.c.used)).group_by(
-            _t.c.node, _t.c.resource_class
-        )
-    )
-    for node, name, used in rows:
-        sums.setdefault(node, {})[name] = int(used)
-    return sums

@@ -192,11 +192,3 @@ class NeighborsManager:
 
     def stop(self) -> None:
         """Do nothing more: the threads have ended with the sockets."""
-
-
-def serve(conf: cfg.ConfigOpts, stop: threading.Event, timeout: float = 5.0) -> None:
-    """Serve until *stop* is set, then give running requests *timeout* seconds."""
-    server = Server(conf)
-    server.start()
-    stop.wait()
-    server.stop(timeout)

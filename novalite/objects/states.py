@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of a server, of an action and of an answer, with the moves that are allowed."""
+"""States of a server, of an action and of an answer."""
 
 from enum import IntEnum, StrEnum
 
@@ -65,15 +65,7 @@ class Verdict(StrEnum):
     SUPERSEDED = "SUPERSEDED"
 
 
-# The server states and the ones that may follow. Anything may be deleted or end in error.
-ALLOWED: dict[VMState, frozenset[VMState]] = {
-    VMState.BUILDING: frozenset({VMState.ACTIVE, VMState.ERROR, VMState.DELETED}),
-    VMState.ACTIVE: frozenset({VMState.ERROR, VMState.DELETED}),
-    VMState.ERROR: frozenset({VMState.ERROR, VMState.DELETED}),
-    VMState.DELETED: frozenset(),
-}
-
-# The API's word for a vm_state, and for a task that overrides it.
+# The API's word for a vm_state.
 STATUS: dict[VMState, str] = {
     VMState.BUILDING: "BUILD",
     VMState.ACTIVE: "ACTIVE",

@@ -10,9 +10,6 @@ from novalite.neighbors.network import addresses, base
 from novalite.neighbors.network.base import Attr, Kind
 from novalite.neighbors.store import Doc, Tx
 
-# Ports of these owners go with what they belong to and do not keep a network alive.
-AUTO_DELETED = ("network:dhcp",)
-
 
 class Networks(Kind):
     """A network is seen by its project, and by all when it is shared or external."""

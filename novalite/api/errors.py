@@ -29,7 +29,6 @@ STATUS: dict[type[Exception], int] = {
     exception.NeighborError: 500,
     exception.NoValidHost: 500,
     exception.ComputeResourcesUnavailable: 500,
-    exception.RescheduledException: 500,
     exception.BuildAbortException: 500,
     exception.BuildCancelled: 500,
     exception.HypervisorError: 500,
@@ -41,14 +40,13 @@ STATUS: dict[type[Exception], int] = {
 # Status -> the key that wraps the error, Nova's words.
 KEYS = {
     400: "badRequest",
-    401: "unauthorized",
+    401: "error",
     403: "forbidden",
     404: "itemNotFound",
     406: "computeFault",
     409: "conflictingRequest",
     413: "overLimit",
     415: "badMediaType",
-    429: "overLimit",
     500: "computeFault",
     501: "notImplemented",
     503: "serviceUnavailable",
@@ -68,9 +66,10 @@ def status_of(error: BaseException) -> int:
 
 def body(status: int, message: str) -> dict[str, Any]:
     """Return the body of an error."""
+    content: dict[str, Any] = {"code": status, "message": message}
     if status == 401:
-        return {"error": {"code": 401, "title": "Unauthorized", "message": message}}
-    return {KEYS.get(status, "computeFault"): {"code": status, "message": message}}
+        content["title"] = "Unauthorized"  # as keystonemiddleware answers
+    return {KEYS.get(status, "computeFault"): content}
 
 
 def unexpected(request_id: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from novalite import exception
 from novalite.db import actions, builds, ownership
 from novalite.db.ownership import Outcome
 from novalite.objects import build
@@ -156,8 +157,10 @@ def exhausted(action: Action, max_attempts: int) -> InstanceFault | None:
     if len(action.failures) >= max_attempts:
         return InstanceFault(
             code=500,
-            message="Exceeded maximum number of retries. Exhausted all hosts available for "
-            f"retrying build failures for instance {uuid}.",
+            message=exception.MaxRetriesExceeded(
+                reason="Exhausted all hosts available for retrying build failures for instance "
+                f"{uuid}."
+            ).message(),
             details="\n".join(action.args.get("tried", [])),
             created_at=time.time(),
         )

@@ -33,7 +33,7 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
     import gc
 
     from novalite.conductor import rpcapi as conductor_rpcapi
-    from novalite.db import compute_nodes, engine
+    from novalite.db import compute_nodes, engine, instances
     from novalite.scheduler import manager
 
     # A decision over many hosts keeps many small reasons until it is done; with the default
@@ -44,7 +44,11 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
     def load(mark: float | None, known: Any) -> Any:
         return database.read(lambda conn: compute_nodes.pictures(conn, mark, known))
 
-    return manager.SchedulerManager(conf, load, conductor_rpcapi.ConductorAPI(bus), fail)
+    def unplaced(uuids: Any) -> set[str]:
+        return database.read(lambda conn: instances.unplaced(conn, uuids))
+
+    conductor = conductor_rpcapi.ConductorAPI(bus)
+    return manager.SchedulerManager(conf, load, unplaced, conductor, fail)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers: one row each, and the fault of those in ERROR."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -49,6 +50,14 @@ _PLAIN = (
 )
 
 _GET = sa.select(_t).where(_t.c.uuid == sa.bindparam("uuid_"))
+_UNPLACED = sa.select(_t.c.uuid).where(
+    _t.c.uuid.in_(sa.bindparam("uuids", expanding=True)),
+    _t.c.vm_state == VMState.BUILDING.value,
+    _t.c.host.is_(None),
+    ~_t.c.deleted,
+)
+# So many servers are named in one statement; databases limit the number of parameters.
+_CHUNK = 500
 _INSERT = sa.insert(_t)
 _ADD_FAULT = sa.insert(schema.instance_faults)
 _LAST_FAULT = (
@@ -101,6 +110,14 @@ def get(conn: sa.Connection, uuid: str, *, read_deleted: bool = False) -> Instan
     if row is None or (row.deleted and not read_deleted):
         raise exception.InstanceNotFound(instance_id=uuid)
     return from_row(row)
+
+
+def unplaced(conn: sa.Connection, uuids: Sequence[str]) -> set[str]:
+    """Return those of the servers that are being built and have no host yet."""
+    found: set[str] = set()
+    for start in range(0, len(uuids), _CHUNK):
+        found.update(conn.scalars(_UNPLACED, {"uuids": uuids[start : start + _CHUNK]}))
+    return found
 
 
 def add_fault(conn: sa.Connection, uuid: str, fault: InstanceFault) -> None:

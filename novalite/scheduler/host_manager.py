@@ -211,6 +211,11 @@ class HostManager:
                 self._overlays.pop(spec.instance_uuid, None)
                 self._overlays[spec.instance_uuid] = (state.node, end)
 
+    def selected(self) -> list[str]:
+        """Return the servers that were selected and that no picture names yet."""
+        with self._lock:
+            return list(self._overlays)
+
     def drop(self, instance_uuids: Iterable[str]) -> None:
         """Forget former selections of these servers: they are unused, or selected anew."""
         with self._lock:

@@ -6,7 +6,7 @@ options, locks, logging, RPC. It never writes to the database.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import oslo_messaging as messaging
@@ -32,6 +32,7 @@ class SchedulerManager:
     """Finds hosts for servers.
 
     :param load: brings changed hosts, see :mod:`novalite.scheduler.host_manager`
+    :param unplaced: returns which of these servers are still to be placed
     :param fail: ends the process with a reason
     :raises exception.ConfigurationError: a filter is unknown
     """
@@ -40,12 +41,14 @@ class SchedulerManager:
         self,
         conf: cfg.ConfigOpts,
         load: host_manager.Load,
+        unplaced: Callable[[Sequence[str]], set[str]],
         conductor: conductor_rpcapi.ConductorAPI,
         fail: Callable[[str], None],
     ):
         self.conf = conf
         self._pipeline = make_pipeline(conf)
         self._hosts = host_manager.HostManager(load, _settings(conf))
+        self._unplaced = unplaced
         self._heartbeat = Heartbeat(conf, conductor, fail)
 
     # -- life
@@ -94,15 +97,39 @@ class SchedulerManager:
         self._hosts.refresh(fresh=any(request.unused for request in requests))
         answers = []
         for request in requests:
-            with self._hosts.hosts() as hosts:
-                answers.append(self._answer(pipeline, hosts, request))
+            answer = self._answer(pipeline, request, final=not self._hosts.selected())
+            if answer is None:
+                self._forget_what_is_over()
+                answer = self._answer(pipeline, request, final=True)
+            if answer is not None:
+                answers.append(answer)
             # A long batch must not keep the other green threads from the bus.
             time.sleep(0)
         return answers
 
+    def _forget_what_is_over(self) -> None:
+        """Drop selections that no picture will ever name, and read the pictures anew.
+
+        A server that was placed and gone again before the last look, or went to another host,
+        would else keep its room for the whole life of its selection.
+        """
+        selected = self._hosts.selected()
+        over = set(selected) - self._unplaced(selected)
+        if over:
+            self._hosts.drop(over)
+            # Whatever has a place by now is in the pictures of that moment.
+            self._hosts.refresh(fresh=True)
+
     def _answer(
-        self, pipeline: Pipeline, hosts: list[HostState], request: SelectRequest
-    ) -> SelectAnswer:
+        self, pipeline: Pipeline, request: SelectRequest, *, final: bool
+    ) -> SelectAnswer | None:
+        """Decide one request; None if there is no host for it and *final* is not set."""
+        with self._hosts.hosts() as hosts:
+            return self._answer_from(hosts, pipeline, request, final)
+
+    def _answer_from(
+        self, hosts: list[HostState], pipeline: Pipeline, request: SelectRequest, final: bool
+    ) -> SelectAnswer | None:
         context = context_module.from_wire(request.context)
         specs = request.specs
         try:
@@ -118,6 +145,8 @@ class SchedulerManager:
         for decision in outcome.decisions:
             decision.took = round(took / len(outcome.decisions), 6)
         if not outcome.found:
+            if not final:
+                return None
             return self._no_valid_host(request, outcome.decisions[0], context)
         self._hosts.select(specs, outcome.hosts)
         _log_selections(specs, outcome, context)

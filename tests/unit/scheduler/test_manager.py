@@ -47,8 +47,8 @@ def make_conf(**overrides):
     return conf
 
 
-def make(load, **overrides):
-    return manager_module.SchedulerManager(make_conf(**overrides), load, None, None)
+def make(load, unplaced=set, **overrides):
+    return manager_module.SchedulerManager(make_conf(**overrides), load, unplaced, None, None)
 
 
 def fixed(*records):
@@ -95,6 +95,16 @@ def test_what_was_selected_counts_for_the_next():
     assert ask(manager, request(0, fakes.spec("b", memory_mb=900), unused=["a"]))[0].error is None
     # The server's own former selection is not in its way.
     assert ask(manager, request(0, fakes.spec("b", memory_mb=1000)))[0].error is None
+
+
+def test_what_was_placed_and_gone_between_two_looks_keeps_no_room():
+    placed = set()
+    manager = make(one_host(), unplaced=lambda uuids: set(uuids) - placed)
+    assert ask(manager, request(0, fakes.spec("a", memory_mb=16000)))[0].error is None
+    big = fakes.spec("b", memory_mb=16000)
+    assert ask(manager, request(0, big))[0].error == selection.NO_VALID_HOST, "a is on its way"
+    placed.add("a")
+    assert ask(manager, request(0, big))[0].error is None
 
 
 def test_who_asks_again_gets_pictures_that_are_not_older_than_the_question():

@@ -129,6 +129,24 @@ def make_class_cloud(
         yield make
 
 
+@pytest.fixture(scope="session")
+def standing_clouds(
+    tmp_path_factory: pytest.TempPathFactory, broker: Broker | None, template: Path | None
+) -> Iterator[faults.Standing]:
+    with _maker(tmp_path_factory.mktemp("standing"), broker, template) as make:
+        yield faults.Standing(make)
+
+
+@pytest.fixture
+def standing(standing_clouds: faults.Standing) -> Iterator[cloud_module.Cloud]:
+    """A cloud with two of everything that tests share: each leaves it empty and whole.
+
+    A test that cannot do that gets an error of its own, and the next one a new cloud.
+    """
+    yield standing_clouds.get()
+    standing_clouds.tidy()
+
+
 @pytest.fixture
 def cloud(make_cloud: Make) -> cloud_module.Cloud:
     """A small cloud: one of everything, noauth2, no neighbours."""

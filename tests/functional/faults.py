@@ -3,17 +3,21 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.functional.cloud import FAST, Cloud, sections_of
+from tests.functional.cloud import Cloud
 from tests.functional.waiting import eventually
 
 # What is promised, in seconds after the return of what a server needs.
 PROMISE = 30.0
-DOWN_TIME = float(str(sections_of(FAST)["DEFAULT"]["service_down_time"]))
+# service_down_time of the standing cloud, in seconds; fast.conf has less than a start may take.
+DOWN_TIME = 6.0
+COMPUTES = ("compute1", "compute2")
+CONDUCTORS = ("conductor1", "conductor2")
+SCHEDULERS = ("scheduler1", "scheduler2")
 # What is promised if a host never returns, in seconds after service_down_time.
 MOVED = 10.0
 
@@ -40,11 +44,11 @@ class Table:
         ]
 
 
-def arm(cloud: Cloud, name: str, point: str) -> None:
-    """Make a running service die at a crash point, once."""
-    mark = cloud.directory / f"{name}.{point}.{time.monotonic_ns()}"
-    cloud.configure({"testing": {"crash_point": f"{point}@{mark}"}}, name)
-    cloud.reload(name)
+def arm(cloud: Cloud, point: str, *names: str) -> None:
+    """Make the first of some running services that comes to a crash point die there."""
+    mark = cloud.directory / f"{point}.{time.monotonic_ns()}"
+    cloud.configure({"testing": {"crash_point": f"{point}@{mark}"}}, *names)
+    cloud.reload(*names)
 
 
 def play(cloud: Cloud, *names: str, **options: float) -> None:
@@ -109,6 +113,40 @@ def remove_all(cloud: Cloud) -> None:
         api.delete(server["id"])
     eventually(lambda: not api.servers(), 30.0, "all servers are gone")
     cloud.assert_books()
+
+
+class Standing:
+    """One cloud for many tests of faults.
+
+    :param make: starts a cloud
+    """
+
+    def __init__(self, make: Callable[..., Cloud]):
+        self._make = make
+        self._cloud: Cloud | None = None
+
+    def get(self) -> Cloud:
+        """Return the cloud; it is started when the first test wants it."""
+        if self._cloud is None:
+            config = {"DEFAULT": {"service_down_time": int(DOWN_TIME)}}
+            self._cloud = self._make(conductors=2, schedulers=2, computes=2, config=config)
+        return self._cloud
+
+    def tidy(self) -> None:
+        """Bring everything back to life, play no fault any more and remove all servers."""
+        cloud, self._cloud = self.get(), None
+        if cloud.broker is not None and not cloud.broker.alive():
+            cloud.broker.start()
+        for name in cloud.names:
+            if cloud.alive(name):
+                cloud.resume(name)
+        cloud.configure({"testing": {"crash_point": ""}}, *cloud.names)
+        cloud.start(*cloud.names)
+        play(cloud, *COMPUTES, spawn_delay=0, fail_spawn=0, fail_destroy=0)
+        for host in COMPUTES:
+            enable(cloud, host)
+        remove_all(cloud)
+        self._cloud = cloud
 
 
 @contextmanager

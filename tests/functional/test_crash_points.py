@@ -41,7 +41,7 @@ class TestConductor:
 
     @pytest.mark.parametrize("point", CONDUCTOR)
     def test_the_boot_ends_well(self, cloud: Cloud, table: faults.Table, point: str) -> None:
-        faults.arm(cloud, "conductor", point)
+        faults.arm(cloud, point, "conductor")
         uuid = cloud.api.boot(point)
         cloud.wait_dead("conductor")
         cloud.start("conductor")
@@ -68,8 +68,7 @@ class TestConductorNeverReturns:
     ) -> None:
         cloud = two_conductors
         names = [name for name in cloud.names if name.startswith("conductor")]
-        for name in names:
-            faults.arm(cloud, name, point)
+        faults.arm(cloud, point, *names)
         uuid = cloud.api.boot(point)
         dead = eventually(lambda: [name for name in names if not cloud.alive(name)])
         with faults.stopwatch() as taken:
@@ -109,7 +108,7 @@ class Hosts:
         for uuid in self.servers.values():
             self.api.wait(uuid)
         for point, host in HOSTS.items():
-            faults.arm(self.cloud, host, point)
+            faults.arm(self.cloud, point, host)
         for point in COMPUTE:
             if point in BUILDS:
                 self._boot(point)

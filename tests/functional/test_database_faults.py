@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database is locked for ten seconds while servers are asked for, built and deleted."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from concurrent import futures
+from contextlib import contextmanager
+
+import pytest
+
+from tests.functional import cloud as cloud_module
+from tests.functional import faults
+from tests.functional.cloud import Cloud
+from tests.functional.waiting import eventually
+
+# Seconds; longer than it takes a compute of this cloud to fence itself.
+LOCKED = 10.0
+
+pytestmark = pytest.mark.skipif(
+    cloud_module.database_url_from_environment() is not None,
+    reason="the lock on the whole file is SQLite's",
+)
+
+
+@contextmanager
+def locked(cloud: Cloud) -> Iterator[None]:
+    """Hold SQLite's one write lock inside the block."""
+    connection = sqlite3.connect(cloud.directory / "novalite.db", timeout=5.0, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+    finally:
+        connection.close()
+
+
+def test_a_lock_of_ten_seconds(standing: Cloud, table: faults.Table) -> None:
+    cloud, api = standing, standing.api
+    old = api.boot("old")
+    api.wait(old)
+    # One is in the middle of its spawn, one has finished and cannot tell anybody.
+    faults.play(cloud, "compute1", spawn_delay=LOCKED + 2)
+    faults.play(cloud, "compute2", spawn_delay=2)
+    spawning = api.boot("spawning", availability_zone="nova:compute1")
+    spawned = api.boot("spawned", availability_zone="nova:compute2")
+    for uuid in (spawning, spawned):
+        faults.wait_action(cloud, uuid, step="begun")
+    with futures.ThreadPoolExecutor(4) as pool, locked(cloud):
+        began = time.monotonic()
+        asked = [pool.submit(api.create, f"asked{number}") for number in range(2)]
+        gone = pool.submit(api.request, "DELETE", f"/servers/{old}")
+        eventually(lambda: spawned in faults.guests(cloud, "compute2"), what="it is spawned")
+        assert api.show(spawned)["status"] == "BUILD"
+        # Reading goes on all the time.
+        eventually(
+            lambda: api.servers() and time.monotonic() - began > LOCKED, 60.0, "the lock is held"
+        )
+    faults.play(cloud, "compute1", "compute2", spawn_delay=0)
+    with faults.stopwatch() as taken:
+        answers = [each.result() for each in asked]
+        assert [answer.status for answer in answers] == [202, 202], answers
+        assert gone.result().status == 204
+        servers = [str(answer.body["server"]["id"]) for answer in answers]
+        states = api.wait_settled([spawning, spawned, *servers], faults.PROMISE)
+        assert set(states.values()) == {"ACTIVE"}, states
+        api.wait_gone(old, faults.PROMISE)
+    table.add("database locked for 10 s", "ACTIVE or gone, one guest each", taken[0])
+    books = cloud.assert_books(faults.PROMISE)
+    assert len(books.servers) == 4

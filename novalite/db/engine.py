@@ -29,6 +29,8 @@ T = TypeVar("T")
 # PostgreSQL by SQLSTATE.
 _MYSQL_RETRY = {1205, 1213, 1047, 3572}
 _POSTGRES_RETRY = {"40001", "40P01", "55P03"}
+# A bug, or for the caller to explain; everything else means that the database cannot be used now.
+_CALLERS = (exc.ProgrammingError, exc.DataError, exc.IntegrityError, exc.NotSupportedError)
 # Seconds for which a new connection to SQLite waits for others that switch the file to WAL.
 _WAL_WAIT = 5.0
 
@@ -70,7 +72,12 @@ class Database:
         self._writer = self._make_engine(1, 0.0) if self.is_sqlite else self._engine
 
     def _make_engine(self, size: int, busy_timeout: float) -> sa.Engine:
-        options: dict[str, Any] = {"pool_size": size, "max_overflow": size}
+        # The values of statements are the users': they must not be in the text of an error.
+        options: dict[str, Any] = {
+            "pool_size": size,
+            "max_overflow": size,
+            "hide_parameters": True,
+        }
         if self.is_sqlite:
             if self.url.database and self.url.database != ":memory:":
                 Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +111,9 @@ class Database:
         try:
             with self._engine.connect() as conn:
                 return work(conn)
-        except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+        except _CALLERS:
+            raise
+        except (exc.DBAPIError, exc.TimeoutError) as error:
             raise _unavailable(error) from error
 
     def transaction(self, work: Callable[[sa.Connection], T]) -> T:
@@ -117,15 +126,16 @@ class Database:
             try:
                 counters.add("sql_transactions")
                 return self._sqlite_write(work) if self.is_sqlite else self._server_write(work)
+            except _CALLERS:
+                raise
             except exc.DBAPIError as error:
                 attempt += 1
                 if not _may_retry(error) or attempt > int(self._conf.database.max_retries):
-                    if isinstance(error, exc.IntegrityError):
-                        raise
                     raise _unavailable(error) from error
                 LOG.debug("Transaction is repeated (%d): %s", attempt, error.orig)
                 time.sleep(random.uniform(0.01, 0.05) * 2**attempt)
-            except exc.TimeoutError as error:
+            except (exc.TimeoutError, sqlite3.Error) as error:
+                # The latter is of our own BEGIN or COMMIT: a full disk, a file that cannot be read.
                 raise _unavailable(error) from error
 
     def _server_write(self, work: Callable[[sa.Connection], T]) -> T:

@@ -130,6 +130,46 @@ def test_integrity_error_is_the_callers(database: Database, waits: list[float]) 
     assert waits == []
 
 
+@pytest.mark.parametrize("kind", [sa.exc.ProgrammingError, sa.exc.DataError])
+@pytest.mark.parametrize("way", ["read", "transaction"])
+def test_a_bug_is_not_called_an_outage(
+    database: Database, waits: list[float], way: str, kind: type[sa.exc.DBAPIError]
+) -> None:
+    def work(_conn: sa.Connection) -> None:
+        raise kind("INSERT", {}, Exception("no such function"))
+
+    with pytest.raises(kind):
+        getattr(database, way)(work)
+    assert waits == []
+
+
+@pytest.mark.parametrize("step", ["BEGIN IMMEDIATE", "COMMIT"])
+def test_trouble_at_the_ends_of_a_transaction_is_an_outage(
+    database: Database, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    class Broken(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> Any:
+            if sql == step:
+                raise sqlite3.OperationalError("disk I/O error")
+            return super().execute(sql, *values)
+
+    database._writer.dispose()
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", lambda *a, **k: connect(*a, **k, factory=Broken))
+    with pytest.raises(exception.DatabaseUnavailable):
+        database.transaction(add(1))
+    assert values(database) == []
+
+
+def test_the_text_of_an_error_holds_no_value(database: Database) -> None:
+    def work(conn: sa.Connection) -> None:
+        conn.execute(sa.text("INSERT INTO nowhere VALUES (:it)"), {"it": "a user's secret"})
+
+    with pytest.raises(exception.DatabaseUnavailable) as caught:
+        database.transaction(work)
+    assert "a user's secret" not in str(caught.value.__cause__)
+
+
 def test_any_error_rolls_back(database: Database) -> None:
     def work(conn: sa.Connection) -> None:
         add(1)(conn)

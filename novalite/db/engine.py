@@ -80,7 +80,11 @@ class Database:
         }
         if self.is_sqlite:
             if self.url.database and self.url.database != ":memory:":
-                Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+                file = Path(self.url.database)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                if not file.exists():
+                    # It holds what users keep in user data and metadata.
+                    file.touch(mode=0o600)
             # Readers of a WAL file meet a lock only while it is recovered or truncated. The writer
             # never waits in C: that would stop every green thread and convoy native ones.
             options["connect_args"] = {"timeout": busy_timeout, "check_same_thread": False}

@@ -277,5 +277,10 @@ def test_v38_nonsense_is_refused_without_the_password(tmp_path: Path) -> None:
     assert "percent-encoded" in caught.value.message()
 
 
+def test_a_new_file_is_its_owners_alone(database: Database, tmp_path: Path) -> None:
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob("novalite.db*")}
+    assert modes and set(modes.values()) == {0o600}
+
+
 def test_default_is_a_file_in_state_path(tmp_path: Path) -> None:
     assert engine.url(books.make_conf(tmp_path)).database == str(tmp_path / "novalite.db")

@@ -14,7 +14,7 @@ OPTS: list[cfg.Opt] = [
         "task_renew_interval",
         default=5.0,
         min=0.2,
-        help="Seconds between two renewals of what a conductor holds.",
+        help="Seconds between two renewals of what a conductor holds; less than task_lease.",
     ),
     cfg.FloatOpt(
         "recovery_interval",
@@ -32,7 +32,8 @@ OPTS: list[cfg.Opt] = [
         "begin_timeout",
         default=10.0,
         min=0.5,
-        help="Seconds until a build that was cast to a host and has not begun is cast again.",
+        help="Seconds until a build that was cast to a host and has not begun is cast again, and "
+        "a delete or a clean-up that the host has not answered.",
     ),
 ]
 

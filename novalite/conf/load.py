@@ -28,8 +28,8 @@ class Loader:
     """The options of one process: read at the start and, on SIGHUP, again.
 
     :param register: functions that register options of layers above, for example of logging
-    :param rules: functions that look at several options together; each returns warnings or raises
-        :class:`ConfigError`
+    :param checks: functions that look at several options together; each returns warnings or
+        raises :class:`ConfigError`
     """
 
     def __init__(

@@ -24,6 +24,13 @@ def check(conf: cfg.ConfigOpts) -> list[str]:
             f"{place(conf, 'report_interval')} = {report} must be less than "
             f"{place(conf, 'service_down_time')} = {down}"
         )
+    renew, lease = conf.conductor.task_renew_interval, conf.conductor.task_lease
+    if renew >= lease:
+        # Every build in hand would count as lost by its conductor.
+        raise ConfigError(
+            f"{place(conf, 'task_renew_interval', 'conductor')} = {renew} must be less than "
+            f"{place(conf, 'task_lease', 'conductor')} = {lease}"
+        )
     if report * _REPORTS > down:
         return [
             f"service_down_time = {down} is less than {_REPORTS} times report_interval = {report}: "

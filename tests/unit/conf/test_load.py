@@ -192,6 +192,11 @@ def test_v22_reports_rather_rare(tmp_path: Path, report: int, down: int, warned:
     assert bool(warnings) == warned
 
 
+def test_a_lease_that_ends_before_it_is_renewed(tmp_path: Path) -> None:
+    text = refusal_of(tmp_path, "conductor", "task_renew_interval = 15")
+    assert text == "task_renew_interval = 15.0 must be less than [conductor] task_lease = 15.0"
+
+
 def test_pool_of_connections_smaller_than_the_threads(tmp_path: Path) -> None:
     text = refusal_of(tmp_path, "oslo_messaging_rabbit", "rpc_conn_pool_size = 7")
     assert text == (

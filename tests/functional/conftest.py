@@ -34,6 +34,7 @@ def pytest_runtest_makereport(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=0, help="how often drill tests repeat")
+    parser.addoption("--first", type=int, default=1, help="the first round of random faults")
 
 
 def pytest_configure(config: pytest.Config) -> None:

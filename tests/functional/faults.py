@@ -115,6 +115,18 @@ def remove_all(cloud: Cloud) -> None:
     cloud.assert_books()
 
 
+@contextmanager
+def locked(cloud: Cloud) -> Iterator[None]:
+    """Hold SQLite's one write lock inside the block."""
+    connection = sqlite3.connect(cloud.directory / "novalite.db", timeout=5.0, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+    finally:
+        connection.close()
+
+
 class Standing:
     """One cloud for many tests of faults.
 

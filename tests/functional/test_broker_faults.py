@@ -11,6 +11,8 @@ from tests.functional import faults
 from tests.functional.cloud import Cloud
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.drill
+
 Make = Callable[..., Cloud]
 
 # Seconds. The API must not wait for the bus: the shortest time-out there is takes longer.
@@ -98,7 +100,6 @@ class TestBroker:
         cloud.assert_books(faults.PROMISE)
 
 
-@pytest.mark.drill
 def test_hosts_that_are_heard_later_than_the_scheduler(
     only_in_drill: None, node: Broker, make_cloud: Make, table: faults.Table
 ) -> None:

@@ -16,6 +16,8 @@ from tests.functional import faults
 from tests.functional.cloud import Cloud
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.drill
+
 Make = Callable[..., Cloud]
 
 CONDUCTOR = [point for point in crash.POINTS if point.startswith("conductor.")]
@@ -58,7 +60,6 @@ def two_conductors(only_in_drill: None, make_class_cloud: Make) -> Cloud:
     return make_class_cloud(conductors=2)
 
 
-@pytest.mark.drill
 class TestConductorNeverReturns:
     """The conductor dies at each point; another one takes over."""
 

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The database is locked for ten seconds while servers are asked for, built and deleted."""
 
-import sqlite3
 import time
-from collections.abc import Iterator
 from concurrent import futures
-from contextlib import contextmanager
 
 import pytest
 
@@ -17,22 +14,13 @@ from tests.functional.waiting import eventually
 # Seconds; longer than it takes a compute of this cloud to fence itself.
 LOCKED = 10.0
 
-pytestmark = pytest.mark.skipif(
-    cloud_module.database_url_from_environment() is not None,
-    reason="the lock on the whole file is SQLite's",
-)
-
-
-@contextmanager
-def locked(cloud: Cloud) -> Iterator[None]:
-    """Hold SQLite's one write lock inside the block."""
-    connection = sqlite3.connect(cloud.directory / "novalite.db", timeout=5.0, isolation_level=None)
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        yield
-        connection.execute("ROLLBACK")
-    finally:
-        connection.close()
+pytestmark = [
+    pytest.mark.drill,
+    pytest.mark.skipif(
+        cloud_module.database_url_from_environment() is not None,
+        reason="the lock on the whole file is SQLite's",
+    ),
+]
 
 
 def test_a_lock_of_ten_seconds(standing: Cloud, table: faults.Table) -> None:
@@ -46,7 +34,7 @@ def test_a_lock_of_ten_seconds(standing: Cloud, table: faults.Table) -> None:
     spawned = api.boot("spawned", availability_zone="nova:compute2")
     for uuid in (spawning, spawned):
         faults.wait_action(cloud, uuid, step="begun")
-    with futures.ThreadPoolExecutor(4) as pool, locked(cloud):
+    with futures.ThreadPoolExecutor(4) as pool, faults.locked(cloud):
         began = time.monotonic()
         asked = [pool.submit(api.create, f"asked{number}") for number in range(2)]
         gone = pool.submit(api.request, "DELETE", f"/servers/{old}")

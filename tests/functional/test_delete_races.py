@@ -9,6 +9,8 @@ from tests.functional import faults
 from tests.functional.cloud import Cloud
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.drill
+
 HOST = "compute1"
 # Seconds that a spawn takes; a delete does not break it off but comes after it.
 SPAWN = 2.0

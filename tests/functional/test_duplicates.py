@@ -8,6 +8,8 @@ from tests.functional.cloud import Cloud
 from tests.functional.tap import Tap
 from tests.functional.waiting import eventually
 
+pytestmark = pytest.mark.drill
+
 HOST = "compute1"
 IGNORED = "The message for attempt 1 is ignored: it is in hand"
 FINISHED = "Attempt 1 is DROP: this attempt has finished here"

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host that is stopped in its tracks, or cut off, must not go on as if it owned its builds."""
 
+import pytest
+
 from tests.functional import faults
 from tests.functional.cloud import Cloud
 from tests.functional.waiting import eventually
+
+pytestmark = pytest.mark.drill
 
 RUNS, PAUSED = 1, 3
 FELL = "this host fences itself"

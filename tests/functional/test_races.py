@@ -3,7 +3,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent import futures
 
 import pytest
@@ -11,6 +11,8 @@ import pytest
 from tests.functional import faults
 from tests.functional.cloud import Cloud
 from tests.functional.waiting import eventually
+
+pytestmark = pytest.mark.drill
 
 Make = Callable[..., Cloud]
 
@@ -32,7 +34,7 @@ def size(cloud: Cloud, host: str, *, room: int, vcpus: int = 8) -> None:
 
 
 @pytest.fixture
-def cloud(standing: Cloud) -> Cloud:
+def cloud(standing: Cloud) -> Iterator[Cloud]:
     """The standing cloud; whoever changes the size of its hosts need not change it back."""
     yield standing
     faults.remove_all(standing)
@@ -54,7 +56,6 @@ def used(cloud: Cloud) -> dict[str, int]:
     return {node["hypervisor_hostname"]: node["memory_mb_used"] for node in found}
 
 
-@pytest.mark.drill
 class TestTheLastSlot:
     """V05: one host has room for one, the other as well but less weight."""
 
@@ -114,14 +115,24 @@ def _big(cloud: Cloud) -> str:
     return cloud.api.flavor(f"big{next(_names)}", ram=14000)
 
 
-@pytest.mark.drill
-def test_an_even_spread(make_cloud: Make, rounds: range, table: faults.Table) -> None:
+@pytest.mark.parametrize(("hosts", "each"), [(2, 10), (20, 1)])
+def test_an_even_spread(
+    request: pytest.FixtureRequest,
+    make_cloud: Make,
+    rounds: range,
+    table: faults.Table,
+    hosts: int,
+    each: int,
+) -> None:
     """A hundred servers, ten at a time, on twenty equal nodes."""
+    if hosts > 2:
+        request.getfixturevalue("only_in_drill")
     nodes = {
-        host: [f"{host}-node{number}" for number in range(10)] for host in ("compute1", "compute2")
+        f"compute{host}": [f"node{host}-{number}" for number in range(each)]
+        for host in range(1, hosts + 1)
     }
     cloud = make_cloud(
-        computes=2,
+        computes=hosts,
         own={host: {"fake_libvirt": {"nodes": ",".join(names)}} for host, names in nodes.items()},
     )
     for _ in rounds:
@@ -129,17 +140,16 @@ def test_an_even_spread(make_cloud: Make, rounds: range, table: faults.Table) ->
             servers = list(pool.map(cloud.api.boot, [f"vm{number}" for number in range(100)]))
         states = cloud.api.wait_settled(servers)
         assert set(states.values()) == {"ACTIVE"}
-        spread = Counter(
-            row["node"] for row in cloud.rows("select node from instances where not deleted")
-        )
+        rows = cloud.rows("select node from instances where not deleted")
+        spread = Counter(row["node"] for row in rows)
         assert set(spread) == {name for names in nodes.values() for name in names}
         assert set(spread.values()) <= {4, 5, 6}, spread
         cloud.assert_books()
         faults.remove_all(cloud)
-    table.add("100 on 20 equal nodes", f"{min(spread.values())} to {max(spread.values())} each")
+    what = f"{min(spread.values())} to {max(spread.values())} each"
+    table.add(f"100 on 20 equal nodes of {hosts} hosts", what)
 
 
-@pytest.mark.drill
 def test_many_creates_and_deletes_mixed(cloud: Cloud, rounds: range, table: faults.Table) -> None:
     """Every second server is deleted while it is built."""
     api = cloud.api

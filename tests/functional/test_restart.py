@@ -6,6 +6,8 @@ import pytest
 from tests.functional import faults
 from tests.functional.cloud import Cloud
 
+pytestmark = pytest.mark.drill
+
 HOST = "compute1"
 NUMBER = 5
 

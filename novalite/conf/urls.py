@@ -17,6 +17,8 @@ _PLAIN = frozenset(string.ascii_letters + string.digits + "-._~!$&'()*+;=%")
 _PATH = _PLAIN | frozenset("/:,")
 _QUERY = _PATH | frozenset("?[]")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::(\d{1,5}))?")
+# Schemes in which a comma separates hosts.
+_LISTS = ("rabbit", "kombu")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?")
 
@@ -27,10 +29,20 @@ def is_clear(url: str) -> bool:
     match = _URL.fullmatch(url)
     if match is None or _BAD_PERCENT.search(url):
         return False
-    _scheme, authority, path, query = match.groups()
+    scheme, authority, path, query = match.groups()
     if not _PATH.issuperset(path) or not _QUERY.issuperset(query or ""):
         return False
-    return all(_is_clear_host(part) for part in authority.split(","))
+    parts = authority.split(",")
+    if len(parts) > 1 and not (scheme in _LISTS and _are_alike(parts)):
+        return False
+    return all(_is_clear_host(part) for part in parts)
+
+
+def _are_alike(parts: list[str]) -> bool:
+    """Tell whether these are several hosts and not one whose password has a comma in it."""
+    logins = [part.rpartition("@")[:2] for part in parts]
+    shapes = {(separator, ":" in login) for login, separator in logins}
+    return len(shapes) == 1 and not any(part.endswith("@") for part in parts)
 
 
 def _is_clear_host(part: str) -> bool:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``novalite demo``: boot one server with the unmodified ``openstack`` client and show how it went.
 
-Called by ``cmd/cloud.py`` on a cloud that is up. It shows only what any user of the cloud could
-find: the API through the client, the history of the action, and the services' log files.
+Called by ``cmd/cloud.py`` on a cloud that is up. It shows what the operator of the cloud could
+find: the API through the client, the services' log files, and from the database the history of the
+action with its details, which the API does not show.
 """
 
 import os

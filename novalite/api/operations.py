@@ -56,7 +56,6 @@ def create_servers(
     first = wanted[0][0]
 
     def work(conn: sa.Connection) -> None:
-        # The quota of the project is taken here, in the transaction that uses it up.
         builds.create(conn, context, wanted, grace=float(parts.conf.conductor.pending_grace))
 
     _commit(parts, work, lambda conn: instance_queries.exists(conn, first.uuid))

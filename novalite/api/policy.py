@@ -83,7 +83,7 @@ PREFIX = "os_compute_api:"
 
 
 def list_rules() -> list[Any]:
-    """Return all rules with their defaults, for the sample generator."""
+    """Return all rules with their defaults."""
     rules = [policy.RuleDefault(name, check) for name, check in BASE]
     rules += [policy.RuleDefault(PREFIX + name, check) for name, check in RULES]
     return rules

@@ -115,7 +115,8 @@ class ConductorManager:
         ]
 
     def reload(self) -> None:
-        """Nothing is kept apart from the options themselves."""
+        """What is read at each use is new from now on; lease, renewal, recovery's interval and the
+        silence watch stay as they were at the start."""
 
     def drain(self, timeout: float) -> None:
         """Finish the flow that runs; what waits is found by another conductor or after a start."""

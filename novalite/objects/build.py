@@ -107,7 +107,7 @@ class Refusal:
 class Progress:
     """The build entered a task state, or a step of it started or ended; nobody waits for it.
 
-    ``clear_task`` sets the task state to None when ``task_state`` is not given.
+    Without a ``task_state`` the server shows none; ``network_info`` None leaves what is there.
     """
 
     VERSION: ClassVar[str] = "1.0"

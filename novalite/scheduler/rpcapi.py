@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client of novalite-scheduler; the conductor and the API use it.
+"""Client of novalite-scheduler; the conductor uses it.
 
 1.0 first.
 """

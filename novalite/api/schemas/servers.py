@@ -4,7 +4,7 @@
 from novalite.api import validation
 from novalite.api.schemas import common
 
-# A quota on servers bounds a request too; this one holds where there is none.
+# So many servers one request may ask for.
 MAX_COUNT = 1000
 
 _DEVICE_TAGS = (32, 42)

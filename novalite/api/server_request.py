@@ -176,6 +176,11 @@ def _check_boot_device(device: dict[str, Any], image: str) -> None:
             "Block Device Mapping is Invalid: size, name and format of the boot disk follow from "
             "flavor and image."
         )
+    if device.get("disk_bus", "virtio") != "virtio" or device.get("device_type", "disk") != "disk":
+        raise exception.InvalidInput(
+            "Block Device Mapping is Invalid: the boot disk is a disk (device_type) on virtio "
+            "(disk_bus) in this cloud."
+        )
 
 
 def _networks(server: dict[str, Any], version: int, count: int) -> list[NetworkRequest] | None:

@@ -230,6 +230,8 @@ class TestDisks:
 
     def test_the_boot_disk_next_to_the_image(self, cloud: Any) -> None:
         assert cloud.create(block_device_mapping_v2=[self.BOOT]).status_code == 202
+        as_it_is = {**self.BOOT, "disk_bus": "virtio", "device_type": "disk"}
+        assert cloud.create(block_device_mapping_v2=[as_it_is]).status_code == 202
 
     @pytest.mark.parametrize(
         "change",
@@ -242,6 +244,8 @@ class TestDisks:
             {"boot_index": None},
             {"uuid": BIG_IMAGE},
             {"volume_size": 5},
+            {"disk_bus": "scsi"},
+            {"device_type": "cdrom"},
             {"tag": "disk"},
         ],
     )

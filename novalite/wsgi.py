@@ -8,6 +8,7 @@ environment variable NOVALITE_CONFIG_FILES (separated by colons), default
 says ``eventlet`` only if the server itself is green.
 """
 
+import logging
 import os
 import threading
 from collections.abc import Iterable
@@ -72,8 +73,10 @@ def _load() -> Any:
         [log.register_opts, messaging.register_opts],
         [rules.check_bus, rules.check_database],
     )
-    loader.load()
+    cautions = loader.load()
     log.setup(conf, "novalite-api")
+    for caution in cautions:
+        logging.getLogger(__name__).warning("%s", caution)
     return conf
 
 

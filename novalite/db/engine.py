@@ -226,5 +226,7 @@ def _may_retry(error: exc.DBAPIError) -> bool:
 
 
 def _unavailable(error: Exception) -> exception.DatabaseUnavailable:
-    LOG.warning("Database is not available: %s", getattr(error, "orig", None) or error)
+    # Drivers word some errors over several lines; a log has one line for each.
+    words = " ".join(str(getattr(error, "orig", None) or error).split())
+    LOG.warning("Database is not available: %s", words)
     return exception.DatabaseUnavailable()

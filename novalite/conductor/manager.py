@@ -8,7 +8,7 @@ Two topics with a pool each: ``conductor`` (short calls of computes and schedule
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import oslo_messaging as messaging
@@ -20,7 +20,7 @@ from novalite.compute import rpcapi as compute_rpcapi
 from novalite.conductor import leases, recovery, reports, silence
 from novalite.conductor import rpcapi as conductor_rpcapi
 from novalite.conductor.tasks import build_instances
-from novalite.db import services
+from novalite.db import compute_nodes, services
 from novalite.db.engine import Database
 from novalite.network import client as network_client
 from novalite.objects import build
@@ -162,10 +162,13 @@ class ConductorManager:
 
     # -- what the endpoints do
 
-    def register(self, host: str, binary: str, identity: str) -> build.Registration:
+    def register(
+        self, host: str, binary: str, identity: str, nodes: Sequence[str] = ()
+    ) -> build.Registration:
         """Note a start and return its epoch, with what a compute has to keep."""
 
         def work(conn: Any) -> build.Registration:
+            compute_nodes.check_owner(conn, host, nodes)
             service = services.register(conn, host, binary, TOPICS.get(binary, ""), identity)
             compute = binary == "nova-compute"
             answer = reports.kept(conn, host) if compute else build.Registration()
@@ -259,7 +262,7 @@ class ConductorEndpoint:
         nodes: list[str],
     ) -> build.Registration:
         """See ConductorAPI.register."""
-        return self._manager.register(host, binary, identity)
+        return self._manager.register(host, binary, identity, nodes)
 
     @rpc.expose
     def report_state(

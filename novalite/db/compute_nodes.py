@@ -3,7 +3,7 @@
 
 import dataclasses
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -124,6 +124,22 @@ def save(conn: sa.Connection, picture: ComputeNode) -> bool:
         )
     )
     return True
+
+
+def check_owner(conn: sa.Connection, host: str, nodes: Sequence[str]) -> None:
+    """Refuse a host whose nodes are known as another host's.
+
+    :raises exception.Conflict: naming node and host
+    """
+    taken = sa.select(_t.c.hypervisor_hostname, _t.c.host).where(
+        _t.c.hypervisor_hostname.in_(nodes), _t.c.host != host
+    )
+    row = conn.execute(taken).first()
+    if row is not None:
+        raise exception.Conflict(
+            f"node {row.hypervisor_hostname} belongs to host {row.host}, not to {host}: each node "
+            "needs a name of its own"
+        )
 
 
 def pictures(

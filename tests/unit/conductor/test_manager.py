@@ -7,7 +7,7 @@ import pytest
 
 from novalite import exception
 from novalite.conductor.manager import ConductorManager, Flows
-from novalite.db import services
+from novalite.db import compute_nodes, services
 from novalite.objects import build
 from novalite.objects.states import Verdict
 from tests.unit.db.books import RESOURCES, picture
@@ -90,6 +90,14 @@ class TestRegistration:
         assert (answer.epoch, answer.kept) == (0, [])
         assert "host h1 is known with node identity id1" in answer.refused
         assert books.read(services.find, "h1", "nova-compute").epoch == 1
+
+    def test_a_node_of_another_host_is_refused(self, office, books):
+        office.manager.register("h1", "nova-compute", "id1", ["h1", "n1"])
+        books.write(compute_nodes.save, picture("h1", "n1"))
+        answer = office.manager.register("h2", "nova-compute", "id2", ["h2", "n1"])
+        assert "node n1 belongs to host h1, not to h2" in answer.refused
+        assert books.read(services.find, "h2", "nova-compute") is None
+        assert office.manager.register("h1", "nova-compute", "id1", ["h1", "n1"]).epoch == 2
 
 
 class TestReports:

@@ -22,7 +22,7 @@ BACKENDS = ("auto", "eventlet", "threading")
 ENVIRONMENT = "NOVALITE_CONCURRENCY_BACKEND"
 # Read by every program when no file is named on its command line.
 DEFAULT_FILE = "/etc/novalite/novalite.conf"
-# What `auto` means. The figures behind the choice are in docs/operators.md.
+# What `auto` means; docs/operators.md says why.
 AUTO = "eventlet"
 
 _backend: str | None = None

@@ -41,7 +41,7 @@ def test_client_and_endpoint_name_the_same_methods_and_arguments():
 def test_every_endpoint_method_is_exposed(world):
     [(_, [endpoint])] = world.manager.endpoints()
     methods = [m for n, m in inspect.getmembers(endpoint, inspect.ismethod) if n[0] != "_"]
-    assert len(methods) == 4 and all(method.exposed for method in methods)
+    assert len(methods) == 5 and all(method.exposed for method in methods)
     assert endpoint.ping(None) == "pong"
 
 

@@ -226,7 +226,8 @@ class Recovery:
         known = services.find(conn, host, "nova-compute")
         if known is None or self._silent(conn, host):
             deletes.finish_without_host(conn, action)
-            self._lost(action, f"host {host} is silent; the server is freed without it")
+            if action.target_host:
+                self._lost(action, f"host {host} is silent; the server is freed without it")
 
     def _delete_again(self, conn: sa.Connection, action: Action, up: bool) -> _Pass:
         if not up:

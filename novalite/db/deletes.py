@@ -29,7 +29,10 @@ MAX_DESTROY_FAILURES = 3
 
 @dataclass(slots=True)
 class Opened:
-    """A delete was accepted. Unless it is ``closed`` already, ``request`` goes to ``host``."""
+    """A delete was accepted. Unless it is ``closed`` already, ``request`` goes to ``host``.
+
+    Without a host a conductor ends it, after it has given back what an earlier host may hold.
+    """
 
     closed: bool
     host: str | None = None
@@ -82,10 +85,19 @@ def open_delete(
         )
     if former is not None:
         actions.close(conn, former.id, ActionState.SUPERSEDED, "the server was deleted")
+    if not on_host and _left_behind(conn, uuid):
+        # An earlier host may never come back to give its ports back: a conductor does, at once.
+        conn.execute(sa.update(_a).where(_a.c.id == action_id).values(deadline=now()))
+        return Opened(closed=False)
     if not on_host:
         finish(conn, uuid, action_id)
         return Opened(closed=True)
     return Opened(False, instance.host, _request(context, instance, action_id))
+
+
+def _left_behind(conn: sa.Connection, uuid: str) -> bool:
+    """Tell whether a host that the build has left has not yet said that it is clear."""
+    return conn.execute(sa.select(_c.c.host).where(_c.c.instance_uuid == uuid)).first() is not None
 
 
 def _drive_again(

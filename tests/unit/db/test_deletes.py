@@ -4,7 +4,7 @@
 import pytest
 
 from novalite import exception
-from novalite.db import attempts, deletes
+from novalite.db import attempts, builds, deletes
 from novalite.objects.states import Verdict
 from tests.unit.db.books import RESOURCES, Overtaken, context, new_server, step
 
@@ -89,10 +89,19 @@ class TestWhatTheDeleteFinds:
         assert_deleted(books, server)
         assert [event.event for event in books.events(action.id)] == ["delete"]
 
-    def test_after_an_attempt_that_was_left_it_is_closed_and_the_clean_up_stays(self, books):
+    def test_what_a_host_may_still_hold_is_given_back_first(self, books):
+        """A port of an attempt that was left must not wait for a host that never comes back."""
         server, action = books.begun(host="h1")
-        books.finish(action, fault="no", guest_left=True)
-        assert books.delete(server.uuid).closed
+        assert books.write(
+            builds.leave, books.action(action.id), guest_may_be_left=True, loss="silent"
+        )
+        opened = books.delete(server.uuid)
+        assert (opened.closed, opened.host, opened.request) == (False, None, None)
+        (delete, _build) = of(books, server)
+        assert (delete.state, delete.target_host) == ("running", None)
+        assert delete.deadline <= books.clock.moment + 0.1
+        assert not books.delete(server.uuid).closed
+        assert books.write(deletes.finish_without_host, delete)
         assert_deleted(books, server)
         assert books.cleanups(server.uuid) == {"h1": 1}
 

@@ -56,12 +56,15 @@ class Bus:
             conf, url=broker.url(conf), allowed_remote_exmods=EXMODS
         )
 
-    def client(self, target: messaging.Target, version_cap: str | None = None) -> Any:
-        """Return an RPC client for *target* whose publishing gives up at once without a broker."""
+    def client(self, target: messaging.Target, service: str) -> Any:
+        """Return an RPC client for *target* whose publishing gives up at once without a broker.
+
+        :param service: whose ``[upgrade_levels]`` caps the version that is sent
+        """
         return messaging.get_rpc_client(
             self.transport,
             target,
-            version_cap=version_cap,
+            version_cap=self.conf.upgrade_levels[service],
             serializer=ContextSerializer(),
             retry=0,
         )

@@ -162,7 +162,6 @@ def _instance(
         scheduler_hints=request.hints,
         networks=request.networks,
         security_groups=request.security_groups,
-        num_instances=request.count,
     )
     return instance, spec
 

@@ -176,12 +176,12 @@ class Hand:
         """Return what a report has to name."""
         with self._changed:
             named = [
-                InHand(work.action_id, work.attempt, work.token)
+                InHand(work.action_id, work.attempt)
                 for works in self._works.values()
                 for work in works
                 if work.begun and work.stage not in _ANSWERED
             ]
-            named += [InHand(action, 0, "") for _, action, _ in self._deletes if action is not None]
+            named += [InHand(action, 0) for _, action, _ in self._deletes if action is not None]
         return named
 
     def wait_idle(self, timeout: float) -> bool:

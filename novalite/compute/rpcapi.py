@@ -16,8 +16,8 @@ class ComputeAPI:
 
     TARGET = messaging.Target(topic="compute", version="1.0")
 
-    def __init__(self, bus: rpc.Bus, version_cap: str | None = None):
-        self._client = bus.client(self.TARGET, version_cap)
+    def __init__(self, bus: rpc.Bus):
+        self._client = bus.client(self.TARGET, "compute")
 
     def ping(self, context: context_module.RequestContext, *, host: str, timeout: float) -> str:
         """Return ``pong``: the host takes messages.

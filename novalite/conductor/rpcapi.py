@@ -21,8 +21,8 @@ class ConductorAPI:
 
     TARGET = messaging.Target(topic="conductor", version="1.0")
 
-    def __init__(self, bus: rpc.Bus, version_cap: str | None = None):
-        self._client = bus.client(self.TARGET, version_cap)
+    def __init__(self, bus: rpc.Bus):
+        self._client = bus.client(self.TARGET, "conductor")
 
     def ping(self, context: context_module.RequestContext, *, timeout: float) -> str:
         """Return ``pong``: bus and conductor are there.
@@ -76,8 +76,8 @@ class ConductorTaskAPI:
 
     TARGET = messaging.Target(topic="conductor_tasks", version="1.0")
 
-    def __init__(self, bus: rpc.Bus, version_cap: str | None = None):
-        self._client = bus.client(self.TARGET, version_cap)
+    def __init__(self, bus: rpc.Bus):
+        self._client = bus.client(self.TARGET, "conductor")
 
     def run_reservations(
         self, context: context_module.RequestContext, *, reservation_ids: list[str]

@@ -19,6 +19,7 @@ from novalite.conf import (
     scheduler,
     services,
     testing,
+    upgrade_levels,
 )
 
 CONF = cfg.CONF
@@ -34,6 +35,7 @@ SECTIONS = (
     scheduler,
     services,
     testing,
+    upgrade_levels,
 )
 
 

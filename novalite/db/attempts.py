@@ -192,7 +192,10 @@ def progress(conn: sa.Connection, host: str, epoch: int, item: build.Progress) -
 
 
 def touch(conn: sa.Connection, host: str, in_hand: list[build.InHand], lease: float) -> None:
-    """Extend the deadlines of the work that a host's report names."""
+    """Extend the deadlines of the work that a host's report names.
+
+    The report is of the host's present epoch, so what it names is in hand there now.
+    """
     if in_hand:
         conn.execute(
             _TOUCH,

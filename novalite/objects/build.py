@@ -53,13 +53,16 @@ class DestroyRequest:
 @base.register
 @dataclass(slots=True)
 class InHand:
-    """One piece of work that a compute has in hand; naming it in a report extends its deadline."""
+    """One piece of work that a compute has in hand; naming it in a report extends its deadline.
+
+    It has no token: a report is of the host's present epoch, so what it names is in hand there
+    now. The attempt of a delete is 0.
+    """
 
     VERSION: ClassVar[str] = "1.0"
 
     action_id: int
     attempt: int
-    token: str
 
 
 @base.register

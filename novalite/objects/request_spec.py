@@ -63,7 +63,6 @@ class RequestSpec:
     scheduler_hints: dict[str, Any] = field(default_factory=dict)
     networks: list[NetworkRequest] | None = field(default_factory=list)
     security_groups: list[str] = field(default_factory=list)
-    num_instances: int = 1
 
 
 @base.register

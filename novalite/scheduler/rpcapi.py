@@ -20,8 +20,8 @@ class SchedulerAPI:
 
     TARGET = messaging.Target(topic="scheduler", version="1.0")
 
-    def __init__(self, bus: rpc.Bus, version_cap: str | None = None):
-        self._client = bus.client(self.TARGET, version_cap)
+    def __init__(self, bus: rpc.Bus):
+        self._client = bus.client(self.TARGET, "scheduler")
         self._conf = bus.conf
 
     def select_destinations(

@@ -73,7 +73,7 @@ def test_only_begun_work_without_its_last_answer_is_named(hand):
     take(hand, work(1, uuid="c", begun=True, stage=Stage.DONE))
     hand.take_delete("d", 9, None)
     hand.take_delete("e", None, 3)
-    assert hand.named() == [InHand(1, 1, "t1"), InHand(9, 0, "")]
+    assert hand.named() == [InHand(1, 1), InHand(9, 0)]
     hand.end(begun)
     hand.end_delete("d", 9, None)
     assert hand.named() == []

@@ -83,7 +83,7 @@ def picture(used):
 
 
 def test_what_gathers_goes_together_with_epoch_counter_and_names(desk):
-    desk.named.append(build.InHand(1, 1, "t1"))
+    desk.named.append(build.InHand(1, 1))
     desk.ask(begin(1), begin(2))
     desk.tell(picture(1))
     desk.send()
@@ -95,7 +95,7 @@ def test_what_gathers_goes_together_with_epoch_counter_and_names(desk):
         7,
         1,
     )
-    assert len(first.items) == 3 and first.in_hand == [build.InHand(1, 1, "t1")]
+    assert len(first.items) == 3 and first.in_hand == [build.InHand(1, 1)]
     assert second.counter == 2 and second.items == []
     assert [answer.verdict for answer in desk.answers] == [Verdict.DONE, Verdict.DONE]
 

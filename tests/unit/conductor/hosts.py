@@ -254,7 +254,7 @@ class Host:
         for item in self.gone:
             keys[len(keys)] = item
             envelopes.append(build.Envelope(len(envelopes), {}, item))
-        hand = [build.InHand(*w.key, w.token) for w in self.works.values() if w.stage != "refused"]
+        hand = [build.InHand(*w.key) for w in self.works.values() if w.stage != "refused"]
         moment = self.world.clock.moment
         self.call = Call(self.counter, moment, self.fences, keys)
         self.sent = moment

@@ -19,7 +19,7 @@ class FakeBus:
     def __init__(self, conf):
         self.conf = conf
 
-    def client(self, target, version_cap=None):
+    def client(self, target, service):
         return None
 
 

@@ -243,8 +243,8 @@ class Books:
         return self.write(attempts.progress, host, epoch, item)
 
     @staticmethod
-    def in_hand(action, attempt=1, token="t1"):
-        return build.InHand(action.id, attempt, token)
+    def in_hand(action, attempt=1):
+        return build.InHand(action.id, attempt)
 
     def gone(self, server, host="h1", **values):
         return self.write(

@@ -274,7 +274,7 @@ class World:
             opened = self.books.delete(uuid)
         except exception.InstanceNotFound:
             return
-        if not opened.closed:
+        if opened.request is not None:
             self.send("destroy", opened.host, opened.request)
 
     def deliver(self, message):

@@ -159,7 +159,13 @@ def test_a_failed_start_says_why_and_cleans_up(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_start_cleans_up(user: User, number: int) -> None:
-    child = subprocess.Popen(user.command("up"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    child = subprocess.Popen(
+        user.command("up"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        # A shell that runs the tests in the background lets its children ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     eventually(lambda: processes.recorded(user.directory / "rabbitmq" / "run"))
     child.send_signal(number)
     child.communicate(timeout=60)

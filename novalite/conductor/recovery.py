@@ -312,8 +312,12 @@ class Recovery:
                 )
 
     def _up(self, hosts: dict[str, Service], host: str) -> bool:
+        """Tell whether the host can be told something. An operator's forced_down does not count: it
+        keeps new work away, but the host goes on reporting, so its silence is never measured."""
         service = hosts.get(host)
-        return service is not None and service.is_up(float(self.conf.service_down_time))
+        if service is None or service.age is None:
+            return False
+        return abs(service.age) <= float(self.conf.service_down_time)
 
     def _silent(self, conn: sa.Connection, host: str) -> bool:
         """Tell whether the host is silent by this conductor's watch and its row still agrees."""

@@ -166,6 +166,16 @@ class TestStartedBuilds:
         scene.again()
         assert books.action(action.id).target_host == "h1"
 
+    def test_of_a_host_that_is_forced_down_but_reports_is_cast_again(self, scene, books):
+        _, action = books.started(host="h1")
+        books.execute(sa.update(schema.services).values(forced_down=True))
+        for _ in range(3):
+            scene.run()
+            assert len(scene.compute.builds) == 1
+        scene.run()
+        assert scene.driven == ["r1"]
+        assert books.waits(action.id)
+
 
 class TestBegunBuilds:
     def test_one_that_no_report_names_is_cast_again_to_its_host(self, scene, books):

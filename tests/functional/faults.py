@@ -91,6 +91,13 @@ def guests(cloud: Cloud, host: str) -> dict[str, int]:
         connection.close()
 
 
+def wait_spawning(cloud: Cloud, host: str, *uuids: str) -> None:
+    """Wait until the host makes the guests: then it knows that it may, and nobody is asked."""
+    eventually(
+        lambda: set(uuids) <= guests(cloud, host).keys(), what=f"{host} makes guests of {uuids}"
+    )
+
+
 def hosts_of(cloud: Cloud, uuid: str) -> list[str]:
     """Return the hosts that have a guest of the server."""
     hosts = [name for name in cloud.names if name.startswith("compute")]

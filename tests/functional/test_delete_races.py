@@ -83,7 +83,7 @@ def test_that_is_started(cloud: Cloud, deleted: Deleted) -> None:
 def test_that_spawns(cloud: Cloud, deleted: Deleted) -> None:
     faults.play(cloud, HOST, spawn_delay=SPAWN)
     uuid = cloud.api.boot()
-    eventually(lambda: cloud.api.show(uuid)["OS-EXT-STS:task_state"] == "spawning")
+    faults.wait_spawning(cloud, HOST, uuid)
     cloud.api.delete(uuid)
     cloud.wait_log(HOST, f"{uuid}.*Attempt 1 has stopped")
     faults.play(cloud, HOST, spawn_delay=0)
@@ -106,7 +106,7 @@ def test_that_waits_for_a_slot(cloud: Cloud, deleted: Deleted) -> None:
 def test_whose_finish_comes_later(cloud: Cloud, deleted: Deleted) -> None:
     faults.play(cloud, HOST, spawn_delay=1)
     uuid = cloud.api.boot()
-    faults.wait_action(cloud, uuid, step="begun")
+    faults.wait_spawning(cloud, HOST, uuid)
     for name in faults.CONDUCTORS:
         cloud.pause(name)
     # It is made, and finish waits for an answer.

@@ -21,7 +21,7 @@ def test_a_host_that_stood_still(standing: Cloud, table: faults.Table) -> None:
     api.wait(stays)
     faults.play(cloud, "compute1", spawn_delay=3)
     moves = api.boot("moves")
-    faults.wait_action(cloud, moves, step="begun")
+    faults.wait_spawning(cloud, "compute1", moves)
     cloud.pause("compute1")
     faults.enable(cloud, "compute2")
     with faults.stopwatch() as taken:
@@ -48,11 +48,11 @@ def test_a_host_that_is_cut_off(standing: Cloud, table: faults.Table) -> None:
     api.wait(rests)
     faults.play(cloud, "compute1", spawn_delay=1.5)
     waits = api.boot("waits")
-    faults.wait_action(cloud, waits, step="begun")
+    faults.wait_spawning(cloud, "compute1", waits)
     # Longer than it takes the fence to fall.
     faults.play(cloud, "compute1", spawn_delay=faults.DOWN_TIME + 2.0)
     spawns = api.boot("spawns")
-    faults.wait_action(cloud, spawns, step="begun")
+    faults.wait_spawning(cloud, "compute1", spawns)
     for name in faults.CONDUCTORS:
         cloud.pause(name)
     eventually(lambda: faults.guests(cloud, "compute1").get(waits) == PAUSED, what="it is paused")

@@ -385,11 +385,10 @@ def test_work_is_named_from_the_answer_to_begin_to_the_answer_to_finish(world):
     assert world.conductor.reports[-1].in_hand == []
     world.report()
     [named] = world.conductor.reports[-1].in_hand
-    token = world.conductor.items(build.Begin)[0].token
-    assert (named.action_id, named.attempt, named.token) == (request.action_id, 1, token)
+    assert (named.action_id, named.attempt) == (request.action_id, 1)
     world.work()
     world.report()
-    assert [w.token for w in world.conductor.reports[-1].in_hand] == [token]
+    assert world.conductor.reports[-1].in_hand == [named]
     world.report()
     assert world.conductor.reports[-1].in_hand == []
     assert one(world, request).stage is Stage.DONE

@@ -43,9 +43,7 @@ def test_what_is_gone_already_is_a_success(world, server):
 def test_a_delete_is_named_in_the_reports(world, server):
     world.manager.destroy_instances([destroy_for(server, action_id=9)])
     world.report()
-    assert [(w.action_id, w.attempt, w.token) for w in world.conductor.reports[-1].in_hand] == [
-        (9, 0, "")
-    ]
+    assert world.conductor.reports[-1].in_hand == [build.InHand(9, 0)]
 
 
 def test_a_repeat_is_ignored_while_it_is_in_hand_and_done_again_after_it(world, server):

@@ -128,10 +128,15 @@ def test_a_signal_during_the_start_waits_for_the_pid_file(
 
     written = processes.write_private
     monkeypatch.setattr(processes, "write_private", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        start(process, PATIENT)
-    assert process.alive()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    # Started from a shell's background, this process would ignore SIGINT.
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start(process, PATIENT)
+        assert process.alive()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def test_died_names_the_service_and_its_last_lines(process: processes.Process) -> None:

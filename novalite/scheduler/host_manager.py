@@ -25,6 +25,8 @@ HostRecord = tuple[ComputeNode, Service]
 # load(mark, known) returns what changed since the mark, or everything for None, and the next mark.
 # It may return a known picture itself where there is no newer one.
 Load = Callable[[float | None, Mapping[str, ComputeNode]], tuple[Sequence[HostRecord], float]]
+# unplaced(uuids) returns those of these servers that are being built and have no host yet.
+Unplaced = Callable[[Sequence[str]], set[str]]
 
 # Seconds for which a selection counts if nobody says what became of it.
 OVERLAY_LIFE = 15.0
@@ -75,9 +77,15 @@ class HostManager:
     """All hosts of the cloud, shared by the threads of one scheduler."""
 
     def __init__(
-        self, load: Load, settings: Settings, *, clock: Callable[[], float] = time.monotonic
+        self,
+        load: Load,
+        settings: Settings,
+        unplaced: Unplaced = set,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ):
         self._load = load
+        self._unplaced = unplaced
         self._settings = settings
         self._clock = clock
         # Guards the hosts; held while a batch is decided.
@@ -140,6 +148,7 @@ class HostManager:
                 self._turn.notify_all()
 
     def _poll(self, started: float) -> None:
+        over = self._over()
         everything = started - self._swept_at >= self._settings.sweep_interval
         records, mark = self._load(None if everything else self._mark, self._pictures)
         with self._lock:
@@ -148,8 +157,20 @@ class HostManager:
             if everything:
                 self._forget_nodes({node.hypervisor_hostname for node, _ in records})
                 self._swept_at = started
+            # Whoever had a place before the pictures were read is in them, or is gone.
+            self.drop(over)
             self._mark = mark
             self._current_at = started
+
+    def _over(self) -> set[str]:
+        """Return the selected servers that wait for no place any more.
+
+        Most are named by the next picture. But one that was placed and gone again between two
+        looks, or went to another host, never is, and would keep its room to the end of its
+        selection's life.
+        """
+        selected = self.selected()
+        return set(selected) - self._unplaced(selected) if selected else set()
 
     def _take(self, node: ComputeNode, service: Service, read_at: float) -> None:
         name = node.hypervisor_hostname

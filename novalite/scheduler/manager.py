@@ -6,7 +6,7 @@ options, locks, logging, RPC. It never writes to the database.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import oslo_messaging as messaging
@@ -32,7 +32,7 @@ class SchedulerManager:
     """Finds hosts for servers.
 
     :param load: brings changed hosts, see :mod:`novalite.scheduler.host_manager`
-    :param unplaced: returns which of these servers are still to be placed
+    :param unplaced: tells which of these servers are still to be placed
     :param fail: ends the process with a reason
     :raises exception.ConfigurationError: a filter is unknown
     """
@@ -41,14 +41,13 @@ class SchedulerManager:
         self,
         conf: cfg.ConfigOpts,
         load: host_manager.Load,
-        unplaced: Callable[[Sequence[str]], set[str]],
+        unplaced: host_manager.Unplaced,
         conductor: conductor_rpcapi.ConductorAPI,
         fail: Callable[[str], None],
     ):
         self.conf = conf
         self._pipeline = make_pipeline(conf)
-        self._hosts = host_manager.HostManager(load, _settings(conf))
-        self._unplaced = unplaced
+        self._hosts = host_manager.HostManager(load, _settings(conf), unplaced)
         self._heartbeat = Heartbeat(conf, conductor, fail)
 
     # -- life
@@ -99,26 +98,14 @@ class SchedulerManager:
         for request in requests:
             answer = self._answer(pipeline, request, final=not self._hosts.selected())
             if answer is None:
-                self._forget_what_is_over()
+                # What was selected may have come to nothing, or be gone again, by now.
+                self._hosts.refresh(fresh=True)
                 answer = self._answer(pipeline, request, final=True)
             if answer is not None:
                 answers.append(answer)
             # A long batch must not keep the other green threads from the bus.
             time.sleep(0)
         return answers
-
-    def _forget_what_is_over(self) -> None:
-        """Drop selections that no picture will ever name, and read the pictures anew.
-
-        A server that was placed and gone again before the last look, or went to another host,
-        would else keep its room for the whole life of its selection.
-        """
-        selected = self._hosts.selected()
-        over = set(selected) - self._unplaced(selected)
-        if over:
-            self._hosts.drop(over)
-            # Whatever has a place by now is in the pictures of that moment.
-            self._hosts.refresh(fresh=True)
 
     def _answer(
         self, pipeline: Pipeline, request: SelectRequest, *, final: bool

@@ -308,6 +308,20 @@ def test_a_selection_ends_after_its_life(manager, books, clock):
     assert read(manager, clock, 5)["h1"].num_instances == 0
 
 
+def test_a_selection_ends_when_its_server_waits_for_no_place(books, clock):
+    waiting = {"i1", "i2"}
+    manager = HostManager(books.load, Settings(), waiting.intersection, clock=clock)
+    books.put(fakes.node("h1"))
+    read(manager, clock)
+    select(manager, "i1", "h1")
+    select(manager, "i2", "h1")
+    assert read(manager, clock)["h1"].num_instances == 2
+    # No picture ever names it: it went to another host, or was gone before the next look.
+    waiting.remove("i1")
+    assert read(manager, clock)["h1"].num_instances == 1
+    assert manager.selected() == ["i2"]
+
+
 def test_a_selection_made_anew_lives_anew(manager, books, clock):
     books.put(fakes.node("h1"))
     books.put(fakes.node("h2"))

@@ -104,7 +104,7 @@ def test_what_was_placed_and_gone_between_two_looks_keeps_no_room():
     big = fakes.spec("b", memory_mb=16000)
     assert ask(manager, request(0, big))[0].error == selection.NO_VALID_HOST, "a is on its way"
     placed.add("a")
-    assert ask(manager, request(0, big))[0].error is None
+    assert ask(manager, request(0, big))[0].error is None, "a is looked up before a no is said"
 
 
 def test_who_asks_again_gets_pictures_that_are_not_older_than_the_question():

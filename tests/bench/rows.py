@@ -30,6 +30,7 @@ DEFAULT_TIMES: dict[str, dict[str, object]] = {
         "pending_grace": 3,
         "begin_timeout": 10,
     },
+    "scheduler": {"host_refresh_interval": 0.05},
     "fake_libvirt": {"vcpus": 1000, "memory_mb": 800000, "local_gb": 600000},
 }
 SERVER = {"flavorRef": NANO, "imageRef": IMAGE, "networks": "none"}

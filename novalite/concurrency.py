@@ -217,6 +217,8 @@ class _CherootServer(WSGIServer):
             app,
             numthreads=min(threads, 10),
             max=threads,
+            # It listens anew, and five waiting connections are too few for a burst of clients.
+            request_queue_size=socket.SOMAXCONN,
             timeout=900,
             shutdown_timeout=60,
         )

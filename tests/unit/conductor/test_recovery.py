@@ -147,6 +147,10 @@ class TestStartedBuilds:
         assert (scene.compute.builds, scene.driven) == ([], ["r1"])
         assert books.waits(action.id)
         assert books.action(action.id).drives == 4
+        assert books.action(action.id).args["losses"] == [
+            *["attempt 1: no begin, cast again to h1"] * 3,
+            "attempt 1: host h1 did not begin after 3 more casts",
+        ]
         assert books.cleanups(server.uuid) == {}
 
     def test_a_cast_that_the_bus_refuses_is_made_in_the_next_pass(self, scene, books):
@@ -197,7 +201,10 @@ class TestBegunBuilds:
         assert (stored.vm_state, stored.host, books.held(server.uuid)) == ("error", None, {})
         assert books.cleanups(server.uuid) == {"h1": 1}
         assert books.action(action.id).drives == 9
-        assert len(books.fault(server.uuid).details.splitlines()) == 9
+        losses = books.fault(server.uuid).details.splitlines()
+        assert (
+            losses == ["attempt 1: begun work was not named in two reports, cast again to h1"] * 9
+        )
 
     def test_one_in_hand_is_left_alone(self, scene, books):
         _, action = books.begun(host="h1")

@@ -2,10 +2,11 @@
 """Deletes: the table of rule 12 row by row, what a host reports, and how a delete ends."""
 
 import pytest
+import sqlalchemy as sa
 
 from novalite import exception
 from novalite.db import attempts, builds, deletes
-from novalite.objects.states import Verdict
+from novalite.objects.states import PowerState, Verdict
 from tests.unit.db.books import RESOURCES, Overtaken, context, new_server, step
 
 
@@ -13,6 +14,7 @@ def assert_deleted(books, server):
     stored = books.server(server.uuid)
     assert (stored.vm_state, stored.task_state, stored.deleted) == ("deleted", None, True)
     assert stored.action_id is None
+    assert stored.power_state is PowerState.NOSTATE
     assert stored.deleted_at > 0
     assert stored.terminated_at > 0
     assert books.held(server.uuid) == {}
@@ -206,6 +208,16 @@ class TestDestroyFails:
         books.gone(server, action_id=opened.request.action_id)
         assert_deleted(books, server)
 
+    def test_of_one_server_it_counts_for_no_other(self, books):
+        one, _ = books.active(host="h1", reservation_id="a")
+        two, _ = books.active(host="h1", reservation_id="b")
+        action_id = books.delete(one.uuid).request.action_id
+        other = books.action(books.delete(two.uuid).request.action_id)
+        for _ in range(3):
+            books.gone(one, action_id=action_id, failure="busy")
+        assert books.action(other.id) == other
+        assert books.server(two.uuid).task_state == "deleting"
+
     def test_a_late_answer_of_the_delete_that_failed_ends_nothing(self, books):
         server, _ = books.active()
         action_id = books.delete(server.uuid).request.action_id
@@ -222,6 +234,7 @@ class TestWithoutTheHost:
         assert books.write(deletes.finish_without_host, action)
         assert_deleted(books, server)
         assert books.cleanups(server.uuid) == {"h1": None}
+        assert [row.node for row in books.rows(sa.select(schema.cleanups))] == ["h1"]
 
     def test_after_its_end_it_changes_nothing(self, books):
         server, _ = books.active(host="h1")

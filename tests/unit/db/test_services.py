@@ -61,6 +61,11 @@ class TestRegister:
         )
         assert find(books, "h2") is None
 
+    def test_hosts_with_identities_of_their_own_live_together(self, books):
+        books.register("h1", identity="one")
+        assert books.register("h2", identity="two").epoch == 1
+        assert books.register("h1", identity="one", binary="nova-conductor").epoch == 1
+
     def test_an_identity_is_kept_and_learned(self, books):
         books.register()
         assert books.register(identity="one").node_identity == "one"
@@ -89,6 +94,12 @@ class TestHeartbeat:
         service = find(books)
         assert (service.epoch, service.report_count) == (2, 6 if taken else 5)
         assert service.age == pytest.approx(0 if taken else 30, abs=0.1)
+
+    def test_of_one_service_of_a_host_only(self, books):
+        books.register(), books.register(binary="nova-scheduler")
+        heartbeat(books, 1, 3)
+        assert find(books).report_count == 3
+        assert find(books, binary="nova-scheduler").report_count == 0
 
     def test_of_an_unknown_service(self, books):
         assert not heartbeat(books, 1, 1)

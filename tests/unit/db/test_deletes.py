@@ -5,7 +5,7 @@ import pytest
 import sqlalchemy as sa
 
 from novalite import exception
-from novalite.db import attempts, builds, deletes
+from novalite.db import attempts, builds, deletes, schema
 from novalite.objects.states import PowerState, Verdict
 from tests.unit.db.books import RESOURCES, Overtaken, context, new_server, step
 

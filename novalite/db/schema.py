@@ -41,6 +41,13 @@ def _time(name: str, *, nullable: bool = True, index: bool = False) -> sa.Column
     return sa.Column(name, sa.Double, nullable=nullable, index=index)
 
 
+def _exact(name: str, length: int, **kwargs: Any) -> sa.Column[str]:
+    """Text in which capitals matter on every database."""
+    exact = mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin")
+    kind = sa.String(length).with_variant(exact, "mysql", "mariadb")
+    return sa.Column(name, kind, **kwargs)
+
+
 def _uuid(name: str = "uuid", **kwargs: Any) -> sa.Column[str]:
     return sa.Column(name, sa.String(36), **kwargs)
 
@@ -148,6 +155,7 @@ instances = sa.Table(
     sa.Column("disk_config", sa.String(16), nullable=False),
     sa.Column("root_device_name", sa.String(64)),
     sa.Column("locked", sa.Boolean, nullable=False),
+    sa.Column("locked_reason", sa.String(255)),
     sa.Column("metadata", Json, nullable=False),
     sa.Column("tags", Json, nullable=False),
     sa.Column("security_groups", Json, nullable=False),
@@ -164,6 +172,8 @@ instances = sa.Table(
     _time("terminated_at"),
     _time("deleted_at"),
     sa.Index("ix_instances_project", "project_id", "deleted", "created_at"),
+    # What a quota counts, without a look at the rows themselves.
+    sa.Index("ix_instances_usage", "project_id", "deleted", "user_id", "vcpus", "memory_mb"),
     sa.Index("ix_instances_host", "host", "deleted"),
     sa.Index("ix_instances_reservation", "reservation_id"),
     sa.Index("ix_instances_vm_state", "deleted", "vm_state"),
@@ -257,4 +267,64 @@ allocations = sa.Table(
     sa.Column("used", sa.BigInteger, nullable=False),
     _time("created_at", nullable=False, index=True),
     sa.Index("ix_allocations_node", "node"),
+)
+
+key_pairs = sa.Table(
+    "key_pairs",
+    metadata,
+    _id(),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    _exact("name", 255, nullable=False),
+    sa.Column("type", sa.String(16), nullable=False),
+    sa.Column("public_key", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.String(255), nullable=False),
+    _time("created_at", nullable=False),
+    sa.UniqueConstraint("user_id", "name"),
+)
+
+server_groups = sa.Table(
+    "server_groups",
+    metadata,
+    _id(),
+    _uuid(nullable=False, unique=True),
+    sa.Column("project_id", sa.String(255), nullable=False, index=True),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("policy", sa.String(64), nullable=False),
+    sa.Column("rules", Json, nullable=False),
+    _time("created_at", nullable=False),
+)
+
+server_group_members = sa.Table(
+    "server_group_members",
+    metadata,
+    _uuid("instance_uuid", primary_key=True),
+    _uuid("group_uuid", nullable=False, index=True),
+)
+
+# A limit of a project, or of one user in it; without a user the column holds an empty text.
+quota_limits = sa.Table(
+    "quota_limits",
+    metadata,
+    sa.Column("project_id", sa.String(255), primary_key=True),
+    sa.Column("user_id", sa.String(255), primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("hard_limit", sa.Integer, nullable=False),
+)
+
+quota_class_limits = sa.Table(
+    "quota_class_limits",
+    metadata,
+    sa.Column("class_name", sa.String(255), primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("hard_limit", sa.Integer, nullable=False),
+)
+
+# Written first by every transaction that counts against a quota, so that two never count at once:
+# SELECT FOR UPDATE does not hold across the nodes of a Galera cluster.
+quota_locks = sa.Table(
+    "quota_locks",
+    metadata,
+    sa.Column("project_id", sa.String(255), primary_key=True),
+    sa.Column("taken", sa.BigInteger, nullable=False),
 )

@@ -79,6 +79,14 @@ class SecurityGroupInBodyNotFound(Invalid):
     msg_fmt = "Security group %(name)s not found."
 
 
+class InstanceGroupInBodyNotFound(Invalid):
+    msg_fmt = "Instance group %(group_uuid)s could not be found."
+
+
+class InvalidKeypair(Invalid):
+    msg_fmt = "Keypair data is invalid: %(reason)s"
+
+
 class FixedIpInvalid(Invalid):
     msg_fmt = "Fixed IP address %(address)s is not valid on network %(network_id)s."
 
@@ -147,6 +155,14 @@ class ActionNotFound(NotFound):
     msg_fmt = "Action for request_id %(request_id)s on instance %(instance_id)s not found"
 
 
+class KeypairNotFound(NotFound):
+    msg_fmt = "Keypair %(name)s not found for user %(user_id)s"
+
+
+class InstanceGroupNotFound(NotFound):
+    msg_fmt = "Instance group %(group_uuid)s could not be found."
+
+
 class VersionNotFound(NotFound):
     msg_fmt = "API version %(version)s is not supported on this method."
 
@@ -175,6 +191,10 @@ class FlavorIdExists(Conflict):
 
 class FlavorAccessExists(Conflict):
     msg_fmt = "Flavor access already exists for flavor %(flavor_id)s and project %(project_id)s."
+
+
+class KeyPairExists(Conflict):
+    msg_fmt = "Key pair '%(key_name)s' already exists."
 
 
 class ServiceInUse(Conflict):

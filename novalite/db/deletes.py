@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from novalite import context as context_module
 from novalite import exception
-from novalite.db import actions, allocations, builds, instances, schema
+from novalite.db import actions, allocations, builds, instances, schema, server_groups
 from novalite.db.engine import now
 from novalite.objects import build
 from novalite.objects.action import Action
@@ -141,6 +141,7 @@ def finish(conn: sa.Connection, uuid: str, action_id: int) -> bool:
         )
     )
     allocations.delete(conn, uuid)
+    server_groups.leave(conn, uuid)
     return True
 
 

@@ -5,9 +5,11 @@ Importing this opens no connection: the first request of each process makes bus 
 that a server may load it once and fork afterwards. The configuration files are named by the
 environment variable NOVALITE_CONFIG_FILES (separated by colons), default
 /etc/novalite/novalite.conf. The threads are those of the server; NOVALITE_CONCURRENCY_BACKEND
-says ``eventlet`` only if the server itself is green.
+says ``eventlet`` only if the server itself is green. With a database that is not at the revision of
+this program requests are answered 503, the log says why, and each request looks again.
 """
 
+import json
 import logging
 import os
 import threading
@@ -40,20 +42,40 @@ def _application() -> Any:
         with _lock:
             made = _made
             if made is None or made[0] != os.getpid():
-                made = _made = (os.getpid(), _make())
+                application = _make()
+                if application is None:
+                    return _unavailable
+                made = _made = (os.getpid(), application)
     return made[1]
 
 
+def _unavailable(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    text = "The database is currently unavailable, try again."
+    body = json.dumps({"serviceUnavailable": {"code": 503, "message": text}}).encode()
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    start_response("503 Service Unavailable", headers)
+    return [body]
+
+
 def _make() -> Any:
-    """Make bus, database and application; a forked process takes over the options alone."""
+    """Make bus, database and application; a forked process takes over the options alone.
+
+    :returns: None if the tables are not those of this program
+    """
     global _conf
     if _conf is None:
         _conf = _load()
 
     from novalite import rpc
     from novalite.api import manager
-    from novalite.db import engine
+    from novalite.conf import load
+    from novalite.db import engine, storage
 
+    try:
+        storage.check(_conf)
+    except load.ConfigError as error:
+        logging.getLogger(__name__).error("%s", error)
+        return None
     made, _policy = manager.make_wsgi(
         _conf, rpc.Bus(_conf), engine.Database(_conf), rpc.Sender("wake-ups")
     )

@@ -17,9 +17,9 @@ from oslo_config import cfg
 
 from novalite import conf as conf_module
 from novalite import exception
-from novalite.cmd import launch, storage
+from novalite.cmd import launch
 from novalite.conf import load, rules
-from novalite.db import engine, migrate, services
+from novalite.db import engine, migrate, services, storage
 from novalite.objects.service import Service
 
 PROGRAM = "novalite-manage"

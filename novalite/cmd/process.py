@@ -70,7 +70,7 @@ def _refusal(conf: cfg.ConfigOpts, *, needs_bus: bool, needs_database: bool) -> 
     try:
         if needs_database:
             # Imported here since a compute never loads the database's code.
-            from novalite.cmd import storage
+            from novalite.db import storage
 
             storage.check(conf)
         if needs_bus:

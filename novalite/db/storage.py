@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the database for a program and tells in one line why it cannot be used."""
+"""Opens the database for a program and tells in one line why it cannot be used.
+
+Called at the start by ``cmd`` and at the first request by :mod:`novalite.wsgi`.
+"""
 
 import logging
 

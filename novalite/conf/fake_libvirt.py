@@ -26,6 +26,13 @@ OPTS: list[cfg.Opt] = [
         help="Share of destroys that fail: 0 none, 1 all.",
     ),
     cfg.ListOpt(
+        "nested",
+        default=[],
+        help="CPU features that the host lacks because it is a guest itself, vmx for example. With "
+        "any, a guest that is to get them does not start: with [libvirt] cpu_mode host-model, or "
+        "custom with one of them in cpu_model_extra_flags.",
+    ),
+    cfg.ListOpt(
         "nodes",
         default=[],
         help="Names of the nodes that one novalite-compute manages, all of the same size. Unset: "

@@ -33,6 +33,9 @@ MIB = 1024**2
 # What XML 1.0 cannot carry at all, quoted or not.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+# How libvirt words a CPU that the host cannot give.
+_CPU_REFUSED = re.compile(r"host CPU|CPU is incompatible|CPU are not compatible", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class CpuPolicy:
@@ -42,6 +45,12 @@ class CpuPolicy:
     mode: str | None
     models: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+
+    def blamed(self, text: str) -> str:
+        """Return libvirt's *text*, with the option that asks for a CPU which it refuses."""
+        if self.mode in (None, "none") or not _CPU_REFUSED.search(text):
+            return text
+        return f"{text} ([libvirt] cpu_mode = {self.mode} asks for them, cpu_mode = none does not)"
 
     def choose_model(self, known: Sequence[str]) -> "CpuPolicy":
         """Return the policy with the first of its models that the hypervisor knows.

@@ -193,7 +193,7 @@ class LibvirtDriver:
             for disk in disks:
                 host.create_disk(instance.uuid, disk)
             _check(instance, is_cancelled)
-            guest.start_paused()
+            guest.start_paused(self._cpu.blamed)
             _check(instance, is_cancelled)
         except exception.BuildCancelled:
             self.destroy(instance.uuid)

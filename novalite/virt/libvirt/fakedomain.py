@@ -92,10 +92,22 @@ class virDomain:
                 "to fail by [fake_libvirt] fail_spawn",
                 Constants.VIR_ERR_INTERNAL_ERROR,
             )
+        if play.settings.nested:
+            self._check_cpu(play.settings.nested)
         paused = bool(flags & Constants.VIR_DOMAIN_START_PAUSED)
         after = Constants.VIR_DOMAIN_PAUSED if paused else Constants.VIR_DOMAIN_RUNNING
         self._move((Constants.VIR_DOMAIN_SHUTOFF,), after, "domain is already running")
         return 0
+
+    def _check_cpu(self, lacking: tuple[str, ...]) -> None:
+        found = self._node.ask(self._store.definition, self._uuid)
+        missing = fakehost.missing_features(found[0], lacking) if found else ()
+        if missing:
+            raise libvirtError(
+                "unsupported configuration: guest and host CPU are not compatible: Host CPU does "
+                f"not provide required features: {', '.join(missing)}",
+                Constants.VIR_ERR_CONFIG_UNSUPPORTED,
+            )
 
     def openConsole(self, dev_name: str | None, stream: "virStream", flags: int = 0) -> int:
         """Put what the guest has written to its serial console into *stream*."""

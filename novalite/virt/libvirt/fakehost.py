@@ -127,6 +127,23 @@ def _complete_cpu(cpu: Any) -> None:
         cpu.insert(0, etree.Element("model", fallback="allow"))
 
 
+def missing_features(xml: str, lacking: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what a domain's CPU needs of the features that the host lacks.
+
+    host-model is a model by name, which has them all; custom needs those it requires; any other
+    mode takes what there is.
+    """
+    cpu = etree.fromstring(xml).find("cpu")
+    if cpu is None:
+        return ()
+    if cpu.get("mode") == "host-model":
+        return lacking
+    wanted = {
+        each.get("name") for each in cpu.findall("feature") if each.get("policy") != "disable"
+    }
+    return tuple(name for name in lacking if name in wanted)
+
+
 def parse_pool(xml: str) -> tuple[str, str]:
     """Return name and path of a pool."""
     root = etree.fromstring(xml)

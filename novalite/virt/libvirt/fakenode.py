@@ -28,6 +28,7 @@ class Constants:
     VIR_ERR_NO_STORAGE_VOL = 50
     VIR_ERR_OPERATION_FAILED = 9
     VIR_ERR_OPERATION_INVALID = 55
+    VIR_ERR_CONFIG_UNSUPPORTED = 67
     VIR_ERR_NO_DOMAIN_METADATA = 80
     VIR_ERR_STORAGE_VOL_EXIST = 90
 
@@ -76,6 +77,7 @@ class Settings:
     spawn_jitter: float
     fail_spawn: float
     fail_destroy: float
+    nested: tuple[str, ...]
 
 
 def read_settings(conf: cfg.ConfigOpts) -> Settings:
@@ -88,6 +90,7 @@ def read_settings(conf: cfg.ConfigOpts) -> Settings:
         spawn_jitter=group.spawn_jitter,
         fail_spawn=group.fail_spawn,
         fail_destroy=group.fail_destroy,
+        nested=tuple(group.nested),
     )
 
 

@@ -4,7 +4,7 @@
 ``host`` makes these objects, ``driver`` uses them. They keep no state: libvirt knows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,9 @@ from novalite.virt.libvirt import config
 
 
 @contextmanager
-def translated(libvirt: Any, instance_uuid: str = "-") -> Iterator[None]:
+def translated(
+    libvirt: Any, instance_uuid: str = "-", word: Callable[[str], str] = str
+) -> Iterator[None]:
     """Turn libvirt's error into ours.
 
     :raises DomainNotFound: for VIR_ERR_NO_DOMAIN
@@ -26,7 +28,7 @@ def translated(libvirt: Any, instance_uuid: str = "-") -> Iterator[None]:
     except libvirt.libvirtError as error:
         if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
             raise exception.DomainNotFound(instance_uuid=instance_uuid) from error
-        raise exception.HypervisorError(reason=str(error)) from error
+        raise exception.HypervisorError(reason=word(str(error))) from error
 
 
 class Guest:
@@ -78,9 +80,12 @@ class Guest:
             state, _reason = self._domain.state(0)
         return _power_states(self._libvirt)[state]
 
-    def start_paused(self) -> None:
-        """Create the domain with its CPUs stopped."""
-        with translated(self._libvirt, self.instance_uuid):
+    def start_paused(self, word: Callable[[str], str] = str) -> None:
+        """Create the domain with its CPUs stopped.
+
+        :param word: makes of libvirt's text what the error says
+        """
+        with translated(self._libvirt, self.instance_uuid, word):
             self._domain.createWithFlags(self._libvirt.VIR_DOMAIN_START_PAUSED)
 
     def resume(self) -> None:

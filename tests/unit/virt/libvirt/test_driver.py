@@ -160,6 +160,35 @@ def test_a_failed_spawn_leaves_nothing(make_cloudlet, make_instance, tmp_path):
     assert cloudlet.driver.power_state(instance.uuid) is PowerState.PAUSED
 
 
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ({}, "vmx, svm"),
+        ({"cpu_mode": "custom", "cpu_models": ["EPYC"], "cpu_model_extra_flags": ["svm"]}, "svm"),
+        ({"cpu_mode": "custom", "cpu_models": ["EPYC"]}, None),
+        ({"cpu_mode": "host-passthrough"}, None),
+        ({"cpu_mode": "none"}, None),
+    ],
+)
+def test_a_nested_host_starts_what_asks_for_no_feature_that_it_lacks(
+    make_cloudlet, make_instance, tmp_path, options, missing
+):
+    named = {f"libvirt__{name}": value for name, value in options.items()}
+    cloudlet = make_cloudlet(fake_libvirt__nested=["vmx", "svm"], **named)
+    cloudlet.conf_directory = tmp_path / "instances" / "host1"
+    instance = make_instance()
+    if missing is None:
+        cloudlet.spawn(instance)
+        return
+    with pytest.raises(exception.HypervisorError) as caught:
+        cloudlet.spawn(instance)
+    text = caught.value.message()
+    assert f"Host CPU does not provide required features: {missing} (" in text
+    mode = options.get("cpu_mode", "host-model")
+    assert f"[libvirt] cpu_mode = {mode} asks for them, cpu_mode = none does not" in text
+    nothing_is_left(cloudlet, instance)
+
+
 def test_a_failed_spawn_that_cannot_be_removed_stays_to_be_found(
     make_cloudlet, make_instance, caplog
 ):

@@ -24,8 +24,8 @@ from novalite.conductor.tasks import build_instances
 from novalite.db import actions, builds, deletes, failures, instances, schema, services
 from novalite.db.engine import Database, now
 from novalite.network import client as network_client
-from novalite.objects import base
-from novalite.objects.action import Action
+from novalite.objects import base, loss
+from novalite.objects.action import Action, ActionEvent
 from novalite.objects.build import BuildRequest, DestroyRequest
 from novalite.objects.request_spec import Limits, RequestSpec
 from novalite.objects.service import Service
@@ -152,12 +152,13 @@ class Recovery:
         host = str(action.target_host)
         silent = self._silent(conn, host)
         if silent:
-            self._leave(conn, action, f"attempt {action.attempt}: host {host} fell silent", work)
+            lost = f"attempt {action.attempt}: host {host} fell silent"
+            self._leave(conn, action, loss.SILENT, lost, work)
         elif not self._up(hosts, host):
             self._later(conn, action, 1.0)
         elif action.step is Step.STARTED and action.recasts >= RECASTS:
-            loss = f"attempt {action.attempt}: host {host} did not begin after {RECASTS} more casts"
-            self._leave(conn, action, loss, work)
+            lost = f"attempt {action.attempt}: host {host} did not begin after {RECASTS} more casts"
+            self._leave(conn, action, loss.NOT_BEGUN, lost, work)
         else:
             self._recast(conn, action, work)
         return work
@@ -168,15 +169,15 @@ class Recovery:
             if self._later(conn, action, float(self.conf.conductor.pending_grace)):
                 work.drive.append(action.reservation_id)
             return
-        loss = f"conductor {action.owner} did not renew its lease"
-        if builds.leave(conn, action, guest_may_be_left=False, loss=loss, unless_renewed=True):
-            self._lost(action, loss)
-            self._or_fail(conn, action, work)
+        lost = f"conductor {action.owner} did not renew its lease"
+        self._leave(conn, action, loss.LEASE, lost, work)
 
-    def _leave(self, conn: sa.Connection, action: Action, loss: str, work: _Pass) -> None:
+    def _leave(
+        self, conn: sa.Connection, action: Action, code: str, lost: str, work: _Pass
+    ) -> None:
         begun = action.step is Step.BEGUN
-        if builds.leave(conn, action, guest_may_be_left=begun, loss=loss, unless_renewed=True):
-            self._lost(action, loss)
+        if builds.leave(conn, action, guest_may_be_left=begun, loss=lost, unless_renewed=True):
+            self._lost(conn, action, code, lost)
             self._or_fail(conn, action, work)
 
     def _or_fail(self, conn: sa.Connection, action: Action, work: _Pass) -> None:
@@ -191,15 +192,15 @@ class Recovery:
         what = (
             "begun work was not named in two reports" if action.step is Step.BEGUN else "no begin"
         )
-        loss = f"attempt {action.attempt}: {what}, cast again to {action.target_host}"
+        lost = f"attempt {action.attempt}: {what}, cast again to {action.target_host}"
         if action.drives + 1 > builds.MAX_DRIVES:
-            self._leave(conn, action, loss, work)
+            self._leave(conn, action, loss.RECAST, lost, work)
             return
         if not self._later(
-            conn, action, float(self.conf.conductor.begin_timeout), recasts=1, loss=loss
+            conn, action, float(self.conf.conductor.begin_timeout), recasts=1, lost=lost
         ):
             return
-        self._lost(action, loss)
+        self._lost(conn, action, loss.RECAST, lost)
         row = conn.execute(_SPEC, {"uuid_": action.instance_uuid}).first()
         found = builds.load_instances(conn, [action.instance_uuid])
         if row is None or action.instance_uuid not in found:
@@ -227,18 +228,19 @@ class Recovery:
         if known is None or self._silent(conn, host):
             deletes.finish_without_host(conn, action)
             if action.target_host:
-                self._lost(action, f"host {host} is silent; the server is freed without it")
+                lost = f"host {host} is silent; the server is freed without it"
+                self._lost(conn, action, loss.FREED, lost)
 
     def _delete_again(self, conn: sa.Connection, action: Action, up: bool) -> _Pass:
         if not up:
             self._later(conn, action, 1.0)
             return _Pass()
-        loss = f"the delete was cast again to {action.target_host}"
-        if not self._later(conn, action, float(self.conf.conductor.begin_timeout), loss=loss):
+        lost = f"the delete was cast again to {action.target_host}"
+        if not self._later(conn, action, float(self.conf.conductor.begin_timeout), lost=lost):
             return _Pass()
-        self._lost(action, loss)
+        self._lost(conn, action, loss.RECAST, lost)
         if action.drives + 1 > builds.MAX_DRIVES:
-            losses = [*action.args.get("losses", []), loss]
+            losses = [*action.args.get("losses", []), lost]
             deletes.fail(conn, action, "the host did not answer after many casts", losses)
             return _Pass()
         instance = instances.get(conn, action.instance_uuid)
@@ -334,12 +336,12 @@ class Recovery:
         seconds: float,
         *,
         recasts: int = 0,
-        loss: str | None = None,
+        lost: str | None = None,
     ) -> bool:
         """Push the deadline by compare-and-set; False if somebody else was faster."""
         args = dict(action.args)
-        if loss:
-            args["losses"] = [*args.get("losses", []), loss]
+        if lost:
+            args["losses"] = [*args.get("losses", []), lost]
         changed = conn.execute(
             _LATER,
             {
@@ -349,16 +351,20 @@ class Recovery:
                 "seen_": action.deadline,
                 "lease": seconds,
                 "recasts_": recasts,
-                "drives_": 1 if loss else 0,
+                "drives_": 1 if lost else 0,
                 "args_": args,
             },
         )
         return bool(changed.rowcount)
 
-    @staticmethod
-    def _lost(action: Action, loss: str) -> None:
+    def _lost(self, conn: sa.Connection, action: Action, code: str, lost: str) -> None:
+        """Say what got lost, and keep it as a step of the action's history."""
+        moment = time.time()
+        event = ActionEvent(loss.EVENT, str(self.conf.host), moment, moment, "Success")
+        event.details = {"code": code, "text": lost}
+        actions.put_events(conn, action.id, action.attempt, [event], new=True)
         LOG.warning(
-            "Recovery: %s", loss, context=builds.context_of(action), instance=action.instance_uuid
+            "Recovery: %s", lost, context=builds.context_of(action), instance=action.instance_uuid
         )
 
 

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from novalite.db import actions, allocations, failures, ownership, schema
 from novalite.db.engine import now
 from novalite.db.ownership import Outcome
-from novalite.objects import base, build
+from novalite.objects import base, build, loss
+from novalite.objects.action import ActionEvent
 from novalite.objects.states import ActionState, Step, TaskState, Verdict, VMState
 
 _a = schema.instance_actions
@@ -114,9 +115,20 @@ def begin(conn: sa.Connection, host: str, epoch: int, item: build.Begin, lease: 
         },
     )
     allocations.replace(conn, row.instance_uuid, item.node, item.resources, first=not again)
+    if again:
+        _note_resume(conn, item, host)
     if item.event is not None:
         actions.put_events(conn, item.action_id, item.attempt, [item.event], new=not again)
     return Outcome(Verdict.RESUME if again else Verdict.GO)
+
+
+def _note_resume(conn: sa.Connection, item: build.Begin, host: str) -> None:
+    """Keep in the history that another handling of the attempt begins."""
+    moment = time.time()
+    event = ActionEvent(loss.EVENT, host, moment, moment, "Success")
+    text = f"attempt {item.attempt}: {host} starts over what a former handling of it had begun"
+    event.details = {"code": loss.BEGUN_AGAIN, "text": text}
+    actions.put_events(conn, item.action_id, item.attempt, [event], new=True)
 
 
 def finish(

@@ -193,12 +193,13 @@ def start(
     return dataclasses.replace(taken, action=action)
 
 
-def give_back(conn: sa.Connection, taken: Taken, delay: float) -> None:
-    """Let the build wait *delay* seconds for another try; this is not counted as a loss."""
-    conn.execute(
-        _GIVE_BACK,
-        {"action_id_": taken.action.id, "owner_": taken.action.owner, "lease": delay},
-    )
+def give_back(conn: sa.Connection, taken: Taken, delay: float) -> bool:
+    """Let the build wait *delay* seconds for another try; this is not counted as a loss.
+
+    :returns: False if the build is not ours any more
+    """
+    values = {"action_id_": taken.action.id, "owner_": taken.action.owner, "lease": delay}
+    return bool(conn.execute(_GIVE_BACK, values).rowcount)
 
 
 def renew(conn: sa.Connection, owners: list[str], lease: float) -> None:
@@ -218,7 +219,7 @@ def fail_taken(
     if owned is None:
         return False
     if event is not None:
-        actions.put_events(conn, taken.action.id, taken.action.attempt, [event], new=False)
+        actions.put_events(conn, taken.action.id, event.attempt, [event], new=False)
     return fail(conn, taken.action, fault)
 
 

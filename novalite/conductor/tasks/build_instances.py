@@ -26,7 +26,7 @@ from novalite.compute import rpcapi as compute_rpcapi
 from novalite.conductor import leases as leases_module
 from novalite.db import actions, builds
 from novalite.db.engine import Database
-from novalite.objects import base, selection
+from novalite.objects import base, loss, selection
 from novalite.objects.action import ActionEvent
 from novalite.objects.build import BuildRequest
 from novalite.objects.decision import Decision
@@ -215,7 +215,8 @@ class BuildInstances:
         for plan in plans:
             taken = plan.taken
             if plan.fault is not None:
-                event = plan.event(self.conf.host, taken.action.attempt)
+                # Of an attempt that never starts; the history of the last one stays as it is.
+                event = plan.event(self.conf.host, taken.action.attempt + 1)
                 if builds.fail_taken(conn, taken, plan.fault, event):
                     LOG.info(
                         "step=6 %s",
@@ -224,7 +225,10 @@ class BuildInstances:
                         instance=taken.action.instance_uuid,
                     )
             elif plan.chosen is None:
-                builds.give_back(conn, taken, RETRY_DELAY)
+                if builds.give_back(conn, taken, RETRY_DELAY):
+                    event = plan.event(self.conf.host, taken.action.attempt + 1)
+                    event.event, event.result = loss.WAIT, None
+                    actions.put_events(conn, taken.action.id, event.attempt, [event], new=False)
             elif build := self._start(conn, plan, plan.chosen):
                 started.append((plan, build))
         found = builds.load_instances(conn, [build.action.instance_uuid for _, build in started])

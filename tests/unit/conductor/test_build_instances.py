@@ -7,7 +7,7 @@ from novalite import exception
 from novalite.conductor.leases import Leases
 from novalite.conductor.tasks import build_instances
 from novalite.db import builds
-from novalite.objects import selection
+from novalite.objects import loss, selection
 from novalite.objects.decision import Decision
 from novalite.objects.request_spec import Limits, Selection
 from novalite.objects.states import Step
@@ -189,7 +189,9 @@ class TestWaiting:
         assert (action.drives, action.owner) == (0, None)
         assert action.deadline - books.clock.moment == pytest.approx(2, abs=0.1)
         assert books.server(server.uuid).vm_state == "building"
-        assert books.events(server.action_id) == []
+        # However often it was tried: one step, of the attempt that has not come.
+        (event,) = books.events(server.action_id)
+        assert (event.event, event.attempt, event.result) == (loss.WAIT, 1, None)
 
     def test_while_every_host_is_away_for_a_short_time(self, flow, books):
         server = books.create()

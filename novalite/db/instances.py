@@ -40,6 +40,7 @@ _PLAIN = (
     "metadata",
     "tags",
     "security_groups",
+    "trusted_certs",
     "created_at",
     "updated_at",
     "launched_at",

@@ -155,7 +155,10 @@ instances = sa.Table(
     sa.Column("disk_config", sa.String(16), nullable=False),
     sa.Column("root_device_name", sa.String(64)),
     sa.Column("locked", sa.Boolean, nullable=False),
+    # Who has locked it, owner or admin: an owner does not open what an administrator has closed.
+    sa.Column("locked_by", sa.String(16)),
     sa.Column("locked_reason", sa.String(255)),
+    sa.Column("trusted_certs", Json),
     sa.Column("metadata", Json, nullable=False),
     sa.Column("tags", Json, nullable=False),
     sa.Column("security_groups", Json, nullable=False),

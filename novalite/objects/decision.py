@@ -22,6 +22,8 @@ SUCCESS_BYTES = 2048
 FAILURE_BYTES = 8192
 NEAREST = 10
 TOP = 5
+# The name of the filter that leaves only the host that the request names.
+REQUESTED = "requested_destination"
 # Most different codes kept for one filter, and most characters of a detail: both may come from
 # filters that are not ours.
 _CODES = 6
@@ -121,9 +123,15 @@ class Decision:
         return _size({"novalite_object": "Decision", "version": self.VERSION} | fields)
 
     def only(self, filter_name: str) -> bool:
-        """Tell whether this one filter removed all hosts, and there were any."""
-        return self.hosts > 0 and any(
-            count.filter == filter_name and count.start - count.end == self.hosts
+        """Tell whether this one filter removed all hosts, and there were any.
+
+        Hosts that the request did not want anyway are none of its hosts.
+        """
+        hosts = self.hosts - sum(
+            count.start - count.end for count in self.filters if count.filter == REQUESTED
+        )
+        return hosts > 0 and any(
+            count.filter == filter_name and count.start - count.end == hosts
             for count in self.filters
         )
 

@@ -46,9 +46,10 @@ class Instance:
     """One server; times are seconds since the epoch, UTC.
 
     ``action_id`` is the one open action or None. ``id`` orders servers as they were asked for.
+    ``trusted_certs`` are the ids of image certificates that were asked for, or None.
     """
 
-    VERSION: ClassVar[str] = "1.0"
+    VERSION: ClassVar[str] = "1.1"
 
     uuid: str
     project_id: str
@@ -87,6 +88,7 @@ class Instance:
     deleted: bool = False
     action_id: int | None = None
     fault: InstanceFault | None = None
+    trusted_certs: list[str] | None = None
 
     @property
     def name(self) -> str:

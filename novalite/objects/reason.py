@@ -24,6 +24,7 @@ WORDS = {
     "larger_than_host_vcpu": "the server wants more vcpus than the whole host has",
     "image_not_supported": "the host cannot run such an image",
     "not_forced_host": "another host was named in the request",
+    "not_requested_host": "another host was requested",
     "other": "another reason",
 }
 

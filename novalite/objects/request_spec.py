@@ -44,11 +44,12 @@ class RequestSpec:
     """One request for one server.
 
     ``force_host``/``force_node`` come from ``availability_zone=ZONE:HOST:NODE``: filters are
-    skipped and no limits are set. ``ignore_hosts`` are the hosts where this server really failed.
-    ``networks`` is None for "auto" (all networks of the project), [] for "none".
+    skipped and no limits are set. ``requested_host``/``requested_node`` name the one place that
+    may be chosen, if it passes all filters. ``ignore_hosts`` are the hosts where this server really
+    failed. ``networks`` is None for "auto" (all networks of the project), [] for "none".
     """
 
-    VERSION: ClassVar[str] = "1.0"
+    VERSION: ClassVar[str] = "1.1"
 
     instance_uuid: str
     project_id: str
@@ -63,6 +64,8 @@ class RequestSpec:
     scheduler_hints: dict[str, Any] = field(default_factory=dict)
     networks: list[NetworkRequest] | None = field(default_factory=list)
     security_groups: list[str] = field(default_factory=list)
+    requested_host: str | None = None
+    requested_node: str | None = None
 
 
 @base.register

@@ -18,6 +18,7 @@ from novalite.scheduler import demand as demands
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters.base import Filter
 from novalite.scheduler.filters.forced_host import ForcedHost
+from novalite.scheduler.filters.requested_host import RequestedHost
 from novalite.scheduler.host_state import HostState
 from novalite.scheduler.shortlist import Shortlist
 from novalite.scheduler.weights.base import Weigher
@@ -84,10 +85,15 @@ class Pipeline:
         return run.outcome
 
     def shortlist(self, hosts: Sequence[HostState], spec: RequestSpec, demand: Demand) -> Shortlist:
-        """Return the hosts under the request's demand; a forced host skips the filters."""
+        """Return the hosts under the request's demand; a forced host skips the filters.
+
+        A requested host does not skip them: it only has no competitors.
+        """
         filters: Sequence[Filter] = self._filters
         if _forced(spec):
             filters = [ForcedHost(spec.force_host, spec.force_node)]
+        elif spec.requested_host is not None or spec.requested_node is not None:
+            filters = [RequestedHost(spec.requested_host, spec.requested_node), *filters]
         return Shortlist(hosts, demand, filters, self._weighers)
 
     def demand(self, spec: RequestSpec) -> Demand:
@@ -147,7 +153,7 @@ class _Run:
         self._pipeline = pipeline
         self._hosts = hosts
         self._age = round(picture_age, 3)
-        self._shortlists: dict[tuple[Demand, str | None, str | None], Shortlist] = {}
+        self._shortlists: dict[tuple[Demand, tuple[str | None, ...]], Shortlist] = {}
         self._consumed: list[tuple[HostState, str]] = []
         self.outcome = Outcome()
 
@@ -155,7 +161,8 @@ class _Run:
         """Add the selection for one server; False if there is no host for it."""
         pipeline, hosts, forced = self._pipeline, self._hosts, _forced(spec)
         demand = pipeline.demand(spec)
-        key = (demand, spec.force_host, spec.force_node)
+        places = (spec.force_host, spec.force_node, spec.requested_host, spec.requested_node)
+        key = (demand, places)
         shortlist = self._shortlists.get(key)
         if shortlist is None:
             shortlist = pipeline.shortlist(hosts, spec, demand)

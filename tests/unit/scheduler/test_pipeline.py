@@ -202,6 +202,47 @@ class TestForcedHost:
         assert names(outcome) == [["h2"]] * 3
 
 
+class TestRequestedHost:
+    def ask(self, hosts, **asked):
+        return fakes.pipeline().schedule(hosts, [fakes.spec(memory_mb=1024, **asked)])
+
+    def test_it_is_chosen_with_limits_and_without_alternates(self):
+        hosts = [fakes.host_state("h1"), fakes.host_state("h2", memory_mb_used=8000)]
+        outcome = self.ask(hosts, requested_host="H2")
+        assert names(outcome) == [["h2"]]
+        assert outcome.selections[0][0].limits.as_dict()["memory_mb"] == 24576.0
+        assert not outcome.decisions[0].forced
+        assert tuple(outcome.decisions[0].filters[0]) == (
+            *("requested_destination", 2, 1),
+            {"not_requested_host": 1},
+        )
+
+    def test_a_node_with_and_without_its_host(self):
+        hosts = [fakes.host_state("n1", host="h1"), fakes.host_state("n2", host="h1")]
+        assert self.ask(hosts, requested_node="n2").hosts == [hosts[1]]
+        assert self.ask(hosts, requested_host="h1", requested_node="n2").hosts == [hosts[1]]
+        assert not self.ask(hosts, requested_host="h2", requested_node="n2").found
+        assert not self.ask(hosts, requested_node="N2").found
+
+    def test_the_filters_hold_there(self):
+        hosts = [fakes.host_state("h1"), fakes.host_state("h2", memory_mb_used=10**6)]
+        outcome = self.ask(hosts, requested_host="h2")
+        assert not outcome.found
+        assert "RamFilter 1" in outcome.decisions[0].reason_text()
+        assert outcome.decisions[0].misses[0].host == "h2"
+
+    def test_a_host_that_is_down_for_a_moment_is_waited_for(self):
+        hosts = [fakes.host_state("h1"), fakes.host_state("h2", up=False)]
+        outcome = self.ask(hosts, requested_host="h2")
+        assert outcome.decisions[0].only("ComputeFilter")
+        assert not self.ask(hosts, requested_host="nowhere").decisions[0].only("ComputeFilter")
+
+    def test_requests_for_different_hosts_do_not_mix(self):
+        hosts = [fakes.host_state("h1"), fakes.host_state("h2")]
+        wanted = [fakes.spec("a", requested_host="h1"), fakes.spec("b", requested_host="h2")]
+        assert names(fakes.pipeline().schedule(hosts, wanted)) == [["h1"], ["h2"]]
+
+
 def test_decision_names_nearest_misses_with_all_their_reasons():
     hosts = [
         fakes.host_state("far", memory_mb_used=24576),

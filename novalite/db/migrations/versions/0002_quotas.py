@@ -96,7 +96,16 @@ def upgrade() -> None:
     op.create_index(
         op.f("ix_server_groups_project_id"), "server_groups", ["project_id"], unique=False
     )
+    op.add_column("instances", sa.Column("locked_by", sa.String(length=16), nullable=True))
     op.add_column("instances", sa.Column("locked_reason", sa.String(length=255), nullable=True))
+    op.add_column(
+        "instances",
+        sa.Column(
+            "trusted_certs",
+            sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb"),
+            nullable=True,
+        ),
+    )
     op.create_index(
         "ix_instances_usage",
         "instances",
@@ -108,7 +117,9 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Lead back to the former revision."""
     op.drop_index("ix_instances_usage", table_name="instances")
+    op.drop_column("instances", "trusted_certs")
     op.drop_column("instances", "locked_reason")
+    op.drop_column("instances", "locked_by")
     op.drop_index(op.f("ix_server_groups_project_id"), table_name="server_groups")
     op.drop_table("server_groups")
     op.drop_index(op.f("ix_server_group_members_group_uuid"), table_name="server_group_members")

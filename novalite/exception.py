@@ -6,7 +6,7 @@ NovaliteException
 │   ├── MarkerNotFound, FlavorInBodyNotFound ... (found by id inside a body)
 ├── NotFound                   InstanceNotFound, FlavorNotFound, ServiceNotFound, ...
 ├── Conflict                   InstanceActionOpen, InstanceNotReady, FlavorExists, ...
-├── Forbidden                  PolicyNotAuthorized
+├── Forbidden                  PolicyNotAuthorized, OverQuota, ...
 ├── Unavailable                DatabaseUnavailable, BusUnavailable, NeighborUnavailable
 ├── NoValidHost, MaxRetriesExceeded, BuildAbortException
 └── ComputeResourcesUnavailable, HypervisorError ...
@@ -227,13 +227,26 @@ class ExternalNetworkAttachForbidden(Forbidden):
     msg_fmt = "It is not allowed to create an interface on external network %(network_id)s"
 
 
-class QuotaExceeded(Forbidden):
+class OverQuota(Forbidden):
     msg_fmt = (
-        "Quota exceeded for %(overs)s: Requested %(req)s, but already used %(used)s of %(allowed)s"
+        "Quota exceeded for %(overs)s: Requested %(req)s, but already used %(used)s of "
+        "%(allowed)s %(overs)s"
     )
 
 
-class MetadataLimitExceeded(QuotaExceeded):
+class KeypairLimitExceeded(OverQuota):
+    msg_fmt = "Quota exceeded, too many key pairs."
+
+
+class ServerGroupLimitExceeded(OverQuota):
+    msg_fmt = "Quota exceeded, too many server groups."
+
+
+class ServerGroupMemberLimitExceeded(OverQuota):
+    msg_fmt = "Quota exceeded, too many servers in group"
+
+
+class MetadataLimitExceeded(OverQuota):
     msg_fmt = "Maximum number of metadata items exceeds %(allowed)d"
 
 

@@ -7,15 +7,17 @@ from oslo_context import context
 
 
 class RequestContext(context.RequestContext):
-    """oslo.context's RequestContext under Nova's reading: ``is_admin`` is decided by the roles.
+    """oslo.context's RequestContext under Nova's reading.
 
-    It is serialized without the token: no process behind the API needs the user's token, since
-    neighbours are called with the service's own credentials.
+    ``is_admin`` is what its maker says: the API asks the policy rule context_is_admin, the bus
+    carries the answer. Only where nobody has said so, the role ``admin`` decides. It is serialized
+    without the token: no process behind the API needs the user's token, since neighbours are called
+    with the service's own credentials.
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        if not kwargs.get("is_admin"):
+        if kwargs.get("is_admin") is None:
             self.is_admin = "admin" in (self.roles or [])
 
     def to_wire(self) -> dict[str, Any]:

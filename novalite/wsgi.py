@@ -85,6 +85,7 @@ def _make() -> Any:
 def _load() -> Any:
     from novalite import conf as conf_module
     from novalite import log
+    from novalite.api import policy
     from novalite.conf import load, messaging, rules
 
     conf = conf_module.CONF
@@ -93,7 +94,7 @@ def _load() -> Any:
         "novalite-api",
         [word for path in _files() for word in ("--config-file", path)],
         [log.register_opts, messaging.register_opts],
-        [rules.check_bus, rules.check_database],
+        [rules.check_bus, rules.check_database, policy.check_files],
     )
     cautions = loader.load()
     log.setup(conf, "novalite-api")

@@ -6,6 +6,7 @@ handlers read it.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +22,8 @@ class State:
     """What the middleware found out about one request.
 
     ``version`` is the minor part of the microversion in use (53 means 2.53). ``url_project`` is
-    the project id that stood in the URL, which then also stands in links, or "". ``body`` is the
-    decoded and validated body.
+    the project id that stood in the URL, which then also stands in links, or "". ``load_body``
+    reads the body; see :attr:`body`.
     """
 
     started: float = 0.0
@@ -30,8 +31,21 @@ class State:
     path: str = ""
     version: int = 1
     url_project: str = ""
-    body: Any = None
+    load_body: Callable[[], Any] | None = None
     context: context_module.RequestContext = field(init=False)
+    _body: Any = None
+
+    @property
+    def body(self) -> Any:
+        """The decoded body, which fits the schema; None if the handler takes none.
+
+        It is read and validated when a handler first asks for it, so that whoever may not do a
+        thing hears that (403, 404) and not what is wrong with the body (400).
+        """
+        if self.load_body is not None:
+            self._body = self.load_body()
+            self.load_body = None
+        return self._body
 
 
 class Request(falcon.Request):

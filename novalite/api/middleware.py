@@ -15,7 +15,7 @@ import falcon
 
 from novalite import context as context_module
 from novalite import exception
-from novalite.api import auth, formats, http, microversion, request_log
+from novalite.api import auth, formats, http, microversion, policy, request_log
 
 DOCUMENTS = frozenset(("/", "/v2", "/v2/", "/v2.1", "/v2.1/"))
 _ROOT = "/v2.1/"
@@ -35,9 +35,12 @@ class MismatchedProject(exception.Invalid):
 class RequestMiddleware:
     """Fills ``req.state`` and sets the headers that every answer has."""
 
-    def __init__(self, authenticator: auth.Authenticator, nouns: frozenset[str]):
+    def __init__(
+        self, authenticator: auth.Authenticator, nouns: frozenset[str], rules: policy.Policy
+    ):
         """*nouns* are the first path segments of the routes below /v2.1."""
         self._authenticator = authenticator
+        self._policy = rules
         self._nouns = nouns
 
     def process_request(self, req: http.Request, resp: falcon.Response) -> None:
@@ -75,9 +78,11 @@ class RequestMiddleware:
         outer = req.get_header("X-OpenStack-Request-Id") or ""
         # Until somebody is known, log lines carry the request id alone.
         req.state.context = context_module.RequestContext(request_id=req.state.request_id)
-        req.state.context = self._authenticator.authenticate(
+        context = self._authenticator.authenticate(
             req.env, req.state.request_id, outer if _REQUEST_ID.match(outer) else None
         )
+        context.is_admin = self._policy.is_admin(context)
+        req.state.context = context
 
     def _locate(self, req: http.Request) -> None:
         """Take the project id out of the path, so that one table of routes serves both forms.

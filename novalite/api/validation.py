@@ -88,14 +88,20 @@ def schemas(*steps: tuple[int, dict[str, Any]]) -> microversion.Ranges:
 
 
 def body(ranges: microversion.Ranges) -> Callable[[Handler], Handler]:
-    """Decorator of a handler: its body is in ``req.state.body`` and fits the schema."""
+    """Decorator of a handler: ``req.state.body`` is its body and fits the schema.
+
+    Both are found out when the handler first asks for the body, after it has asked for policy.
+    """
 
     def decorate(handler: Handler) -> Handler:
         @functools.wraps(handler)
         def checked(self: Any, req: Any, resp: Any, **params: str) -> None:
-            document = read(req)
-            ranges.at(req.state.version).check(document)
-            req.state.body = document
+            def load() -> Any:
+                document = read(req)
+                ranges.at(req.state.version).check(document)
+                return document
+
+            req.state.load_body = load
             handler(self, req, resp, **params)
 
         return checked  # type: ignore[return-value]

@@ -8,7 +8,14 @@ from novalite.cmd import launch
 
 def main() -> None:
     """Start the API."""
-    launch.main("novalite-api", build, needs_database=True)
+    launch.main("novalite-api", build, needs_database=True, checks=[check_policy])
+
+
+def check_policy(conf: Any) -> list[str]:
+    """Refuse to start, and to take over changed options, with a wrong policy file."""
+    from novalite.api import policy
+
+    return policy.check_files(conf)
 
 
 def build(conf: Any, bus: Any, fail: Any) -> Any:

@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from novalite import conf as conf_module
 from novalite import exception, log
+from novalite.api.policy import Policy
 from novalite.db import engine, schema
 from novalite.objects import base
 from novalite.objects.compute_node import ComputeNode
@@ -86,6 +87,7 @@ class Cloud:
     networks: FakeNetworks
     computes: FakeComputes
     wakeup: FakeWakeup
+    policy: Policy
 
     def call(
         self,

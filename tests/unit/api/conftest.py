@@ -64,6 +64,7 @@ def cloud(conf: cfg.ConfigOpts, template: Path, tmp_path: Path) -> Cloud:
         }
     )
     networks, computes, wakeup = FakeNetworks(), FakeComputes(), FakeWakeup()
+    rules = policy.Policy(conf)
     application = app.make_app(
         conf,
         database,
@@ -72,7 +73,7 @@ def cloud(conf: cfg.ConfigOpts, template: Path, tmp_path: Path) -> Cloud:
         computes=computes,
         wakeup=wakeup,  # type: ignore[arg-type]
         authenticator=auth.NoAuth(),
-        rules=policy.Policy(conf),
+        rules=rules,
     )
     client = testing.TestClient(application)
-    return Cloud(conf, database, client, images, networks, computes, wakeup)
+    return Cloud(conf, database, client, images, networks, computes, wakeup, rules)

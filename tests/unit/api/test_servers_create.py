@@ -418,7 +418,7 @@ def test_a_token_without_a_project_cannot_boot(cloud: Any, monkeypatch: pytest.M
     from novalite.api import auth
 
     def projectless(*_args: Any) -> context.RequestContext:
-        return context.RequestContext(user_id="u", roles=["admin"], system_scope="all")
+        return context.RequestContext(user_id="u", roles=["admin"])
 
     monkeypatch.setattr(auth.NoAuth, "authenticate", projectless)
     refused(cloud.create(), "project", status=403)

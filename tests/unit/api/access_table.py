@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may do what, written down once more: the answer of every route to every kind of caller.
+
+test_access.py plays it. A route, method or action that is added to the API needs its row in ROWS.
+"""
+
+# The callers, in the order of the words below. A and B are projects; "none" has no role there,
+# "unscoped" has a token for no project, "system" is an administrator with a token for the system.
+CALLERS = (
+    "A.admin A.member A.reader A.none B.admin B.member B.reader B.none unscoped system".split()
+)
+
+# Kind of rule -> what each caller hears, first about an object of project A, then of project B.
+# "yes" is anything but a refusal. Where there is no object, or it is the cloud's, both are equal.
+_READER = "yes yes yes 403   yes yes yes 403   403 403"
+_MEMBER = "yes yes 403 403   yes yes 403 403   403 403"
+_ADMIN = " yes 403 403 403   yes 403 403 403   403 403"
+_ANYBODY = "yes yes yes yes   yes yes yes yes   yes 403"
+_OPEN = "  yes yes yes yes   yes yes yes yes   yes yes"
+WHO: dict[str, tuple[str, str]] = {
+    # Acts on what is the caller's own project anyway.
+    "reader": (_READER, _READER),
+    "member": (_MEMBER, _MEMBER),
+    "admin": (_ADMIN, _ADMIN),
+    # No role is needed.
+    "anybody": (_ANYBODY, _ANYBODY),
+    # No rule is asked, as in Nova.
+    "open": (_OPEN, _OPEN),
+    # The id of an object: that of another project does not exist.
+    "its readers": (
+        "yes yes yes 403   yes 404 404 404   404 403",
+        "yes 404 404 404   yes yes yes 403   404 403",
+    ),
+    "its members": (
+        "yes yes 403 403   yes 404 404 404   404 403",
+        "yes 404 404 404   yes yes 403 403   404 403",
+    ),
+    # The id of a project in the URL: it is no secret, only forbidden.
+    "project's readers": (
+        "yes yes yes 403   yes 403 403 403   403 403",
+        "yes 403 403 403   yes yes yes 403   403 403",
+    ),
+    # What belongs to a user, here to A.member and B.member; names are each user's own.
+    "its user": (
+        "404 yes 404 404   404 404 404 404   404 403",
+        "404 404 404 404   404 yes 404 404   404 403",
+    ),
+}
+
+_SERVER = "/v2.1/servers/{server_id}"
+_FLAVOR = "/v2.1/flavors/{flavor_id}"
+_HYPERVISOR = "/v2.1/os-hypervisors/{hypervisor_id}"
+
+# (method, URL of app.ROUTES, and for an action "#" with its key) -> (rule, kind of WHO). A URL of
+# old microversions ends with "@" and the last one.
+ROWS: dict[tuple[str, str], tuple[str, str]] = {
+    ("GET", "/v2.1/servers"): ("servers:index", "reader"),
+    ("POST", "/v2.1/servers"): ("servers:create", "member"),
+    ("GET", "/v2.1/servers/detail"): ("servers:detail", "reader"),
+    ("GET", _SERVER): ("servers:show", "its readers"),
+    ("PUT", _SERVER): ("servers:update", "its members"),
+    ("DELETE", _SERVER): ("servers:delete", "its members"),
+    ("POST", f"{_SERVER}/action#os-getConsoleOutput"): ("os-console-output", "its members"),
+    ("POST", f"{_SERVER}/action#forceDelete"): ("os-deferred-delete:force", "its members"),
+    ("GET", f"{_SERVER}/ips"): ("ips:index", "its readers"),
+    ("GET", f"{_SERVER}/ips/{{network}}"): ("ips:show", "its readers"),
+    ("GET", f"{_SERVER}/os-instance-actions"): ("os-instance-actions:list", "its readers"),
+    ("GET", f"{_SERVER}/os-instance-actions/{{request_id}}"): (
+        "os-instance-actions:show",
+        "its readers",
+    ),
+    ("GET", "/v2.1/flavors"): ("", "open"),
+    ("POST", "/v2.1/flavors"): ("os-flavor-manage:create", "admin"),
+    ("GET", "/v2.1/flavors/detail"): ("", "open"),
+    ("GET", _FLAVOR): ("", "open"),
+    ("DELETE", _FLAVOR): ("os-flavor-manage:delete", "admin"),
+    ("POST", f"{_FLAVOR}/action#addTenantAccess"): (
+        "os-flavor-access:add_tenant_access",
+        "admin",
+    ),
+    ("POST", f"{_FLAVOR}/action#removeTenantAccess"): (
+        "os-flavor-access:remove_tenant_access",
+        "admin",
+    ),
+    ("GET", f"{_FLAVOR}/os-flavor-access"): ("os-flavor-access", "admin"),
+    ("GET", f"{_FLAVOR}/os-extra_specs"): ("os-flavor-extra-specs:index", "reader"),
+    ("POST", f"{_FLAVOR}/os-extra_specs"): ("os-flavor-extra-specs:create", "admin"),
+    ("GET", f"{_FLAVOR}/os-extra_specs/{{key}}"): ("os-flavor-extra-specs:show", "reader"),
+    ("PUT", f"{_FLAVOR}/os-extra_specs/{{key}}"): ("os-flavor-extra-specs:update", "admin"),
+    ("DELETE", f"{_FLAVOR}/os-extra_specs/{{key}}"): ("os-flavor-extra-specs:delete", "admin"),
+    ("GET", "/v2.1/os-services"): ("os-services:list", "admin"),
+    ("PUT", "/v2.1/os-services/{service_id}"): ("os-services:update", "admin"),
+    ("DELETE", "/v2.1/os-services/{service_id}"): ("os-services:delete", "admin"),
+    ("GET", "/v2.1/os-hypervisors"): ("os-hypervisors:list", "admin"),
+    ("GET", "/v2.1/os-hypervisors/detail"): ("os-hypervisors:list-detail", "admin"),
+    ("GET", "/v2.1/os-hypervisors/statistics"): ("os-hypervisors:statistics", "admin"),
+    ("GET", _HYPERVISOR): ("os-hypervisors:show", "admin"),
+    ("GET", f"{_HYPERVISOR}/uptime"): ("os-hypervisors:uptime", "admin"),
+    ("GET", f"{_HYPERVISOR}/search@52"): ("os-hypervisors:search", "admin"),
+    ("GET", f"{_HYPERVISOR}/servers@52"): ("os-hypervisors:servers", "admin"),
+    ("GET", "/v2.1/os-availability-zone"): ("os-availability-zone:list", "anybody"),
+    ("GET", "/v2.1/os-availability-zone/detail"): ("os-availability-zone:detail", "admin"),
+}
+
+# Answered without a token.
+DOCUMENTS = frozenset(("/", "/v2", "/v2/", "/v2.1", "/v2.1/", "/healthz"))
+
+# Rules whose operation is not served yet.
+RESERVED = frozenset(
+    (
+        "compute:servers:create:requested_destination",
+        "servers:create:trusted_certs",
+        "os-lock-server:lock",
+        "os-lock-server:unlock",
+        "os-lock-server:unlock:unlock_override",
+        "server-metadata:index",
+        "server-metadata:show",
+        "server-metadata:create",
+        "server-metadata:update_all",
+        "server-metadata:update",
+        "server-metadata:delete",
+        "os-server-tags:index",
+        "os-server-tags:show",
+        "os-server-tags:update_all",
+        "os-server-tags:update",
+        "os-server-tags:delete_all",
+        "os-server-tags:delete",
+        "compute:server:topology:index",
+        "compute:server:topology:host:index",
+        "os-flavor-manage:update",
+        "os-keypairs:index",
+        "os-keypairs:create",
+        "os-keypairs:show",
+        "os-keypairs:delete",
+        "os-quota-sets:show",
+        "os-quota-sets:detail",
+        "os-quota-sets:defaults",
+        "os-quota-sets:update",
+        "os-quota-sets:delete",
+        "os-quota-class-sets:show",
+        "os-quota-class-sets:update",
+        "limits",
+        "limits:other_project",
+        "os-server-groups:index",
+        "os-server-groups:index:all_projects",
+        "os-server-groups:create",
+        "os-server-groups:show",
+        "os-server-groups:delete",
+        "os-simple-tenant-usage:list",
+        "os-simple-tenant-usage:show",
+    )
+)

@@ -16,6 +16,7 @@ from novalite import context as context_module
 from novalite.db import actions, allocations, instances, schema
 from novalite.db.engine import now
 from novalite.objects import base
+from novalite.objects import loss as loss_module
 from novalite.objects.action import Action, ActionEvent
 from novalite.objects.instance import Instance, InstanceFault
 from novalite.objects.request_spec import RequestSpec
@@ -26,8 +27,7 @@ _i = schema.instances
 _r = schema.request_specs
 _c = schema.cleanups
 
-# More losses than this end an action.
-MAX_DRIVES = 8
+MAX_DRIVES = loss_module.MAX_DRIVES
 
 _ADD_SPEC = sa.insert(_r)
 _WAITING = (

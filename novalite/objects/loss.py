@@ -9,6 +9,9 @@ EVENT = "conductor_recover"
 # The step of a build that waits for a host or for a scheduler; tried again, it is written anew.
 WAIT = "conductor_wait_for_host"
 
+# More losses than this end an action.
+MAX_DRIVES = 8
+
 LEASE = "lease_lost"
 SILENT = "host_silent"
 NOT_BEGUN = "not_begun"

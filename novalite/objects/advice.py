@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a decision without a host says in one sentence, and what would change it.
+
+The sentence is of counts only and may be shown to everybody. Advice for administrators names
+hosts, options and numbers, computed by the same sums that refused the server; advice for a tenant
+is what a tenant can do. Pure.
+"""
+
+import math
+from collections.abc import Iterable
+
+from novalite.objects.decision import Decision, Miss
+from novalite.objects.reason import Reason, number
+
+# What is said of one host and of several hosts that a filter removed with this code.
+COUNTED = {
+    "host_disabled": ("is disabled", "are disabled"),
+    "host_down": ("does not report", "do not report"),
+    "already_tried": ("has failed with it before", "have failed with it before"),
+    "wrong_zone": ("is in another availability zone", "are in another availability zone"),
+    "not_enough_memory": ("has too little memory left", "have too little memory left"),
+    "not_enough_disk": ("has too little disk left", "have too little disk left"),
+    "not_enough_vcpu": ("has too few vcpus left", "have too few vcpus left"),
+    "larger_than_host_memory": ("has less memory in all", "have less memory in all"),
+    "larger_than_host_disk": ("has less disk in all", "have less disk in all"),
+    "larger_than_host_vcpu": ("has fewer threads in all", "have fewer threads in all"),
+    "image_not_supported": ("cannot run its image", "cannot run its image"),
+    "not_forced_host": ("is not the one that was named", "are not the one that was named"),
+    "not_requested_host": ("is not the one that was named", "are not the one that was named"),
+}
+_REMOVED = "removed by {filter}"
+
+# resource in a code: what it is called, its unit, its ratio.
+_RESOURCES = {
+    "memory": ("memory", " MB", "ram_allocation_ratio"),
+    "disk": ("disk", " GB", "disk_allocation_ratio"),
+    "vcpu": ("vcpus", " vcpus", "cpu_allocation_ratio"),
+}
+_NEAREST = 3
+_OTHER_HOST = ("not_forced_host", "not_requested_host")
+
+_TENANT = {
+    "host_disabled": "ask the operators of the cloud when hosts will be enabled again",
+    "host_down": "try again later; the operators of the cloud have to bring hosts back",
+    "already_tried": "try again later, or ask the operators of the cloud",
+    "wrong_zone": "ask for another availability zone, or for none",
+    "not_enough": "ask for a smaller flavor, or try again when room is free",
+    "larger_than_host": "ask for a smaller flavor: no ratio lets a server have more than a host",
+    "image_not_supported": "use an image for the hardware of this cloud",
+    "not_forced_host": "do not name the host",
+    "not_requested_host": "do not name the host",
+}
+_TENANT_OTHER = "ask the operators of the cloud"
+
+
+def counted(decision: Decision) -> str:
+    """Return why the hosts were not taken, by counts: "of 3 hosts 2 are disabled and 1 ..."."""
+    if not decision.hosts:
+        return "there is no compute host at all"
+    causes: dict[str, int] = {}
+    for count in decision.filters:
+        left = count.start - count.end
+        for code, hosts in count.codes.items():
+            if code in COUNTED:
+                causes[code] = causes.get(code, 0) + hosts
+                left -= hosts
+        if left > 0:
+            words = _REMOVED.format(filter=safe_name(count.filter))
+            causes[words] = causes.get(words, 0) + left
+    if not causes:
+        return f"none of {_hosts(decision.hosts)} was taken"
+    if len(causes) == 1:
+        [(code, hosts)] = causes.items()
+        words = _phrase(code, hosts)
+        if decision.hosts == 1:
+            return f"the only host {words}"
+        if hosts == decision.hosts:
+            return f"all {decision.hosts} hosts {words}"
+    parts = [f"{hosts} {_phrase(code, hosts)}" for code, hosts in causes.items()]
+    return f"of {_hosts(decision.hosts)} {listed(parts)}"
+
+
+def safe_name(name: str) -> str:
+    """Return a filter's name; what is no name of a class is not shown."""
+    return name if name.isascii() and name.isidentifier() and len(name) <= 64 else "a filter"
+
+
+def _phrase(code: str, hosts: int) -> str:
+    if code in COUNTED:
+        return COUNTED[code][hosts != 1]
+    return f"{'was' if hosts == 1 else 'were'} {code}"
+
+
+def _hosts(count: int) -> str:
+    return "1 host" if count == 1 else f"{count} hosts"
+
+
+def listed(parts: list[str]) -> str:
+    """Return "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
+
+
+def for_tenant(decision: Decision) -> list[str]:
+    """Return what somebody may do who only asked for a server."""
+    found = []
+    for count in decision.filters:
+        for code in count.codes:
+            key = code if code in _TENANT else code.rpartition("_")[0]
+            found.append(_TENANT.get(key, _TENANT_OTHER))
+    return list(dict.fromkeys(found)) or [_TENANT_OTHER]
+
+
+def for_admin(decision: Decision) -> list[str]:
+    """Return what would let a host take such a server: the nearest hosts first."""
+    if not decision.hosts:
+        return ["start novalite-compute on a host; `openstack compute service list` shows it"]
+    if not decision.misses:
+        return [f"make one of the hosts fit: {decision.summary()}"]
+    found: list[str] = []
+    misses = [miss for miss in decision.misses if _code(miss) not in _OTHER_HOST]
+    if not misses:
+        return ["name a host that exists: `openstack compute service list` shows them"]
+    for miss in misses:
+        line = _for_host(miss)
+        if line not in found:
+            found.append(line)
+    return found[:_NEAREST]
+
+
+def _code(miss: Miss) -> str:
+    return miss.reasons[0][1].code if miss.reasons else ""
+
+
+def _for_host(miss: Miss) -> str:
+    where = miss.host if miss.node == miss.host else f"{miss.host} (node {miss.node})"
+    return f"on {where}: {listed(list(_changes(miss)))}"
+
+
+def _changes(miss: Miss) -> Iterable[str]:
+    for name, reason in miss.reasons:
+        kind, _, resource = reason.code.rpartition("_")
+        if resource in _RESOURCES and kind == "not_enough":
+            yield _more_room(reason, resource)
+        elif resource in _RESOURCES and kind == "larger_than_host":
+            yield _smaller_flavor(reason, resource)
+        else:
+            yield _change(name, reason, miss.host)
+
+
+def _more_room(reason: Reason, resource: str) -> str:
+    """Say by how much the ratio or the free room has to grow."""
+    _words, unit, option = _RESOURCES[resource]
+    if reason.need is None or reason.used is None or reason.limit is None or not reason.total:
+        return f"free some {resource}"
+    lacking = math.ceil(reason.need - (reason.limit - reason.used))
+    ratio = math.ceil(round((reason.used + reason.need) / reason.total * 100, 6)) / 100
+    return f"raise {option} from {number(reason.ratio)} to {number(ratio)}, or free {lacking}{unit}"
+
+
+def _smaller_flavor(reason: Reason, resource: str) -> str:
+    words, unit, _option = _RESOURCES[resource]
+    return (
+        f"use a flavor of at most {number(reason.total)}{unit} instead of {number(reason.need)}, "
+        f"or a larger host (no ratio helps: one server never gets more {words} than the host has)"
+    )
+
+
+def _change(name: str, reason: Reason, host: str) -> str:
+    if reason.code == "host_disabled":
+        why = f" (it was disabled for: {reason.detail})" if reason.detail else ""
+        return f"`openstack compute service set --enable {host} nova-compute`{why}"
+    if reason.code == "host_down" and reason.detail == "forced down":
+        return f"`openstack compute service set --up {host} nova-compute` (it was forced down)"
+    if reason.code == "host_down":
+        return (
+            "start novalite-compute, or see in its log why it does not report "
+            "(a host counts as down after service_down_time without a report)"
+        )
+    if reason.code == "already_tried":
+        return "mend what failed there (see the attempts below), then create the server anew"
+    if reason.code == "wrong_zone":
+        return f"ask for availability zone {reason.detail}, or for none"
+    if reason.code == "image_not_supported":
+        return f"use an image that the host can run (this one wants {reason.detail})"
+    return f"satisfy {name}: {reason.text()}"

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server does and why, in one sentence, with what would change it.
+
+The API reads the facts and calls :func:`explain`. Administrators are told hosts and numbers,
+everybody else counts and kinds: what a tenant is told names no host, address, path or size of a
+host. Pure: no clock, no option, no table.
+"""
+
+from novalite.objects import advice, loss, trouble
+from novalite.objects import facts as facts_module
+from novalite.objects.action import Action
+from novalite.objects.facts import ASK_OPERATORS, CONDUCTOR, CREATE, DELETES, Explanation, Facts
+from novalite.objects.history import Attempt, History, Outcome, duration, failed_on
+from novalite.objects.states import ActionState, Step, VMState
+
+
+def explain(facts: Facts, *, admin: bool) -> Explanation:
+    """Explain the present state of a server to an administrator or to its owner."""
+    opened = facts.open()
+    if facts.deleted:
+        found = _deleted(facts)
+    elif opened is not None and opened.action.action != CREATE:
+        found = _other_action(facts, opened, admin)
+    elif opened is not None:
+        found = _building(facts, opened, admin)
+    elif facts.vm_state == VMState.ERROR:
+        found = trouble.explain(facts, admin=admin)
+    else:
+        found = _at_rest(facts, admin)
+    if admin and facts.cleanups:
+        hosts = advice.listed(sorted(facts.cleanups))
+        found.more.append(
+            f"{hosts} may still hold what an earlier attempt left; it is removed as soon as the "
+            "host reports."
+        )
+    return found
+
+
+def action_summary(history: History, facts: Facts, *, admin: bool) -> str:
+    """Return how one action went, in a few words."""
+    action = history.action
+    took = duration((action.finish or facts.now) - action.start)
+    if action.state is ActionState.DONE and action.action == CREATE:
+        return f"done in {took} at attempt {action.attempt}"
+    if action.state is ActionState.DONE:
+        return f"done in {took}"
+    if action.state is ActionState.SUPERSEDED:
+        return f"ended after {took}: {action.message or 'something else began'}"
+    if action.state is ActionState.ERROR:
+        return f"failed after {took}"
+    return f"open for {took}"
+
+
+# -- at rest
+
+
+def _deleted(facts: Facts) -> Explanation:
+    gone = facts.find(*DELETES)
+    when = ""
+    if gone is not None and gone.action.finish is not None:
+        when = f" {duration(facts.now - gone.action.finish)} ago"
+    before = {
+        ActionState.SUPERSEDED: "while it was being built",
+        ActionState.ERROR: "after its build had failed",
+    }
+    create = facts.find(CREATE)
+    words = before.get(create.action.state, "") if create else ""
+    return Explanation(f"{facts.name} was deleted{when}{', ' + words if words else ''}.")
+
+
+def _at_rest(facts: Facts, admin: bool) -> Explanation:
+    where = f" on {_place(facts)}" if admin and facts.host else ""
+    sentence = f"{facts.name} is {facts.status}{where}"
+    create = facts.find(CREATE)
+    if create is not None and create.action.state is ActionState.DONE:
+        sentence += f"; its build took {_how_built(create)}"
+    found = Explanation(sentence + ".")
+    service = facts.service(facts.host)
+    if service is not None and not service.is_up(facts.down_time):
+        heard = facts_module.heard(facts, facts.host)
+        found.more.append(
+            f"{heard} Its guest may run on; nothing can be done with it meanwhile."
+            if admin
+            else "Its host does not report; nothing can be done with it meanwhile."
+        )
+        found.advice = [facts_module.bring_back(facts.host, admin)]
+    return found
+
+
+def _how_built(history: History) -> str:
+    action = history.action
+    took = duration((action.finish or action.start) - action.start)
+    attempts = "1 attempt" if action.attempt == 1 else f"{action.attempt} attempts"
+    lost = (
+        f" and {facts_module.times(action.drives, 'loss', 'losses')} on the way"
+        if action.drives
+        else ""
+    )
+    return f"{took}, {attempts}{lost}"
+
+
+def _place(facts: Facts) -> str:
+    return facts_module.where(facts.host, facts.node)
+
+
+# -- under way
+
+
+def _other_action(facts: Facts, history: History, admin: bool) -> Explanation:
+    action = history.action
+    since = duration(facts.now - action.start)
+    if action.action not in DELETES:
+        return Explanation(f"{facts.name} is {facts.status}; {action.action} is open for {since}.")
+    found = Explanation(f"{facts.name} is being deleted, since {since}.")
+    if action.target_host is None:
+        found.more.append("A conductor gives back what it holds; no host has to do anything.")
+        return found
+    if not admin:
+        found.more.append("Its host was told to remove it.")
+        return found
+    found.more.append(f"{action.target_host} was told to remove it.")
+    found.more.append(facts_module.heard(facts, action.target_host))
+    if action.failures:
+        last = action.failures[-1]
+        found.more.append(
+            f"It failed {facts_module.times(len(action.failures), 'time', 'times')}: {last}"
+        )
+    service = facts.service(action.target_host)
+    if service is None or not service.is_up(facts.down_time):
+        found.more.append("When the host stays silent, everything is freed without it.")
+    return found
+
+
+def _building(facts: Facts, history: History, admin: bool) -> Explanation:
+    action, attempts = history.action, history.attempts()
+    since = duration(facts.now - action.start)
+    if action.step is Step.SCHEDULING and action.state is ActionState.PENDING:
+        found = _waiting(facts, history, attempts, since, admin)
+    elif action.step is Step.SCHEDULING:
+        found = Explanation(
+            f"{facts.name} is being built, since {since}: a conductor has it and asks the "
+            "scheduler for a host."
+        )
+    else:
+        found = _on_host(facts, action, since, admin)
+    failed = list(failed_on(attempts))
+    if failed:
+        found.more.append(f"Before: {trouble.failures(failed).to(admin)}.")
+    if action.drives:
+        found.more.append(_losses(action))
+    return found
+
+
+def _on_host(facts: Facts, action: Action, since: str, admin: bool) -> Explanation:
+    where = facts_module.where(action.target_host, action.target_node) if admin else "a host"
+    begun = action.step is Step.BEGUN
+    doing = facts.task_state or "before its first step"
+    what = f"{where} builds it ({doing})" if begun else f"{where} was told to build it"
+    ended = "" if begun else " and has not begun yet"
+    found = Explanation(
+        f"{facts.name} is being built, since {since}: attempt {action.attempt}, {what}{ended}."
+    )
+    service = facts.service(action.target_host)
+    if service is not None and not service.is_up(facts.down_time):
+        found.advice = [facts_module.bring_back(action.target_host, admin)]
+        if not admin:
+            found.more.append("The host does not report; the build moves to another one soon.")
+    if admin:
+        found.more.append(facts_module.heard(facts, action.target_host))
+        if found.advice:
+            found.more.append("A conductor moves the build once it has itself watched the silence.")
+    return found
+
+
+def _waiting(
+    facts: Facts, history: History, attempts: list[Attempt], since: str, admin: bool
+) -> Explanation:
+    name = facts.name
+    last = attempts[-1] if attempts else None
+    if last is not None and last.outcome is Outcome.WAITING and last.decision is not None:
+        return Explanation(
+            f"{name} waits for a host, since {since}: {advice.counted(last.decision)}.",
+            ["It is tried again every 2 s, because a host may be back soon."],
+            facts_module.advise(last.decision, admin),
+        )
+    if last is not None and last.outcome is Outcome.WAITING:
+        return Explanation(
+            f"{name} waits for a scheduler, since {since}: none answers.",
+            ["It is kept, and goes on by itself as soon as one does."],
+            ["see whether novalite-scheduler runs and reaches the bus"]
+            if admin
+            else [ASK_OPERATORS],
+        )
+    if last is not None:
+        return Explanation(
+            f"{name} is being built, since {since}: attempt {last.number} came to nothing, the "
+            "next one waits for a conductor."
+        )
+    found = Explanation(
+        f"{name} waits to be taken by a conductor, since {since}.",
+        ["It is kept, and goes on by itself as soon as a conductor and the bus are there."],
+    )
+    if admin:
+        found.more.insert(0, _conductors(facts))
+        found.advice = ["see whether the message bus and novalite-conductor run"]
+    return found
+
+
+def _conductors(facts: Facts) -> str:
+    ages = [s.age for s in facts.services if s.binary == CONDUCTOR and s.age is not None]
+    if not ages:
+        return "No conductor has ever reported."
+    return f"The last report of a conductor was {duration(min(ages))} ago."
+
+
+def _losses(action: Action) -> str:
+    lost = facts_module.times(action.drives, "loss", "losses")
+    return f"{lost} on the way so far; more than {loss.MAX_DRIVES} would end it."

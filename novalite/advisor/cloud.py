@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the command line reaches a cloud: with the credentials of the ``openstack`` client.
 
-clouds.yaml and OS_* variables are read by openstacksdk, which that client is made with. Nothing here
+clouds.yaml and OS_* variables are read by openstacksdk, as that client does. Nothing here
 knows a service of ours but the Compute API.
 """
 

@@ -13,6 +13,7 @@ from novalite.api import auth, errors, http, middleware, policy
 from novalite.api.parts import Computes, Images, Networks, Parts, Resource
 from novalite.api.resources import (
     availability_zones,
+    explain,
     flavor_access,
     flavor_extra_specs,
     flavors,
@@ -39,6 +40,7 @@ ROUTES: dict[str, type[Resource]] = {
     "/v2.1/servers/detail": servers.ServersDetailResource,
     "/v2.1/servers/{server_id}": servers.ServerResource,
     "/v2.1/servers/{server_id}/action": server_actions.ServerActionResource,
+    "/v2.1/servers/{server_id}/explain": explain.ExplainResource,
     "/v2.1/servers/{server_id}/ips": ips.IpsResource,
     "/v2.1/servers/{server_id}/ips/{network}": ips.IpResource,
     "/v2.1/servers/{server_id}/os-instance-actions": instance_actions.InstanceActionsResource,

@@ -87,6 +87,13 @@ RULES: tuple[tuple[str, ...], ...] = (
         f"GET {_SERVER}",
         "GET /servers/detail",
     ),
+    ("servers:explain", READER, "Explain a server", f"GET {_SERVER}/explain"),
+    (
+        "servers:explain:host_details",
+        ADMIN,
+        "See hosts and numbers in the explanation of a server",
+        f"GET {_SERVER}/explain",
+    ),
     ("servers:create", MEMBER, "Create servers", "POST /servers"),
     (
         "servers:create:forced_host",

@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from novalite.cmd import explain
 from novalite.devcloud import cloud, logs, state
 from novalite.devcloud.errors import DevCloudError
 
@@ -63,6 +64,10 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument(
         "-n", "--lines", type=int, default=200, metavar="N", help="last lines (default: 200)"
     )
+    text = "say what a server does and why, and what would change it"
+    told = commands.add_parser("explain", help=text, description=text)
+    told.set_defaults(run=explain.run)
+    explain.add_arguments(told)
     demo = _command(commands, "demo", _demo, "start the cloud, boot a server, explain, stop")
     demo.add_argument("--computes", type=_count, metavar="N", default=2, help="default: 2")
     demo.add_argument("--keep", action="store_true", help="leave the cloud running")

@@ -58,6 +58,7 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
     ("POST", "/v2.1/servers"): ("servers:create", "member"),
     ("GET", "/v2.1/servers/detail"): ("servers:detail", "reader"),
     ("GET", _SERVER): ("servers:show", "its readers"),
+    ("GET", f"{_SERVER}/explain"): ("servers:explain", "its readers"),
     ("PUT", _SERVER): ("servers:update", "its members"),
     ("DELETE", _SERVER): ("servers:delete", "its members"),
     ("POST", f"{_SERVER}/action#os-getConsoleOutput"): ("os-console-output", "its members"),

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``novalite explain SERVER``: what a server does and why, and what would change it.
+
+Called by ``cmd/cloud.py``. It asks the Compute API with the user's own credentials, so a tenant is
+told what a tenant may know. It never looks into a database or a log.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from novalite.advisor import cloud, render
+from novalite.devcloud import state
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the words of the command."""
+    command.add_argument("server", metavar="SERVER", help="name or id, of a deleted one too")
+    command.add_argument(
+        "-f",
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="json: the API's answer as it is (default: text)",
+    )
+    command.add_argument(
+        "--state-dir",
+        type=Path,
+        metavar="DIR",
+        help="ask the cloud of `novalite up` in this directory, as its administrator (default: the "
+        "cloud of --os-cloud or the OS_* variables, else the one in "
+        f"{state.default_directory()})",
+    )
+    command.add_argument("--os-cloud", metavar="NAME", help="a cloud of clouds.yaml")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the explanation; 0 if there is one, 1 if not."""
+    try:
+        body = compute(arguments.state_dir, arguments.os_cloud).explain(arguments.server)
+    except cloud.CloudError as error:
+        Console(stderr=True).print(f"novalite: {error.message()}", markup=False, highlight=False)
+        return 1
+    if arguments.format == "json":
+        json.dump(body, sys.stdout, indent=2)
+        print()
+    else:
+        render.show(body, Console())
+    return 0
+
+
+def compute(state_dir: Path | None, name: str | None) -> cloud.Compute:
+    """Return the Compute API that the words and the environment mean.
+
+    :raises cloud.CloudError: there are no credentials
+    """
+    if state_dir is None and name is None and not cloud.has_credentials():
+        default = state.default_directory()
+        state_dir = default if (default / "clouds.yaml").exists() else None
+    if state_dir is not None:
+        # It is on this machine, whatever proxy the environment names.
+        for variable in ("NO_PROXY", "no_proxy"):
+            os.environ[variable] = f"127.0.0.1,{os.environ.get(variable, '')}".rstrip(",")
+    return cloud.Compute(state_dir, name)

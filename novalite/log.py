@@ -65,6 +65,17 @@ def setup(conf: cfg.ConfigOpts, program: str) -> None:
     logging.logMultiprocessing = False
 
 
+def reload(conf: cfg.ConfigOpts, program: str, *, anew: bool) -> None:
+    """Take over what may change while the process runs; no line is lost on the way.
+
+    :param anew: log_config_append has changed: everything is set up again
+    """
+    if anew or conf.log_config_append:
+        setup(conf, program)
+    else:
+        logging.getLogger().setLevel(logging.DEBUG if conf.debug else logging.INFO)
+
+
 def get(name: str) -> Any:
     """Return the logger *name* whose calls take ``context=`` and ``instance=`` (a uuid)."""
     return _Adapter(logging.getLogger(name), {})

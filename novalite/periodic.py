@@ -4,6 +4,7 @@
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable
 
 LOG = logging.getLogger(__name__)
@@ -12,8 +13,8 @@ LOG = logging.getLogger(__name__)
 class Periodic:
     """Runs *task* every *spacing* seconds in a thread of its own.
 
-    The task is asked for its spacing before each wait, so that a reload can change it. An error
-    is logged and the next round comes as usual.
+    The task is asked for its spacing before each wait, and again by :meth:`respace`, so that a
+    reload can change it. An error is logged and the next round comes as usual.
     """
 
     def __init__(
@@ -44,6 +45,10 @@ class Periodic:
         self._stopped = True
         self._wake.set()
 
+    def respace(self) -> None:
+        """Ask for the spacing anew, for the wait that goes on as well."""
+        self._wake.set()
+
     def wait(self, timeout: float) -> None:
         """Wait for a running round to end, *timeout* seconds at most."""
         if self._thread is not None:
@@ -53,12 +58,20 @@ class Periodic:
         spacing = self._spacing() if callable(self._spacing) else self._spacing
         return spacing + random.uniform(0, self._jitter)
 
+    def _pause(self) -> None:
+        """Wait until the next round is due or the task is stopped."""
+        began = time.monotonic()
+        while not self._stopped:
+            if not self._wake.wait(max(0.0, began + self._delay() - time.monotonic())):
+                return
+            self._wake.clear()
+
     def _run(self) -> None:
         if not self._at_once:
-            self._wake.wait(self._delay())
+            self._pause()
         while not self._stopped:
             try:
                 self._task()
             except Exception:
                 LOG.exception("Error during %s", self.name)
-            self._wake.wait(self._delay())
+            self._pause()

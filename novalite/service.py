@@ -15,13 +15,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import oslo_messaging as messaging
 from oslo_config import cfg
 
-from novalite import counters, periodic, rpc
+from novalite import broker, counters, health, periodic, rpc
 from novalite import manager as manager_module
+from novalite.conf import changes
 
 LOG = logging.getLogger(__name__)
 
@@ -83,16 +85,28 @@ class Service:
         program: str,
         manager: manager_module.Manager,
         bus: rpc.Bus | None,
-        reread: Callable[[], None],
+        reread: Callable[[], changes.Reading],
+        adjust: Callable[[changes.Reading], None],
     ):
+        """Put the parts together.
+
+        :param reread: reads the options again and checks them; nothing is in force by that
+        :param adjust: told when the values of a reading have come into force, or were undone
+        """
         self.conf = conf
         self.program = program
         self.manager = manager
         self.bus = bus
         self._reread = reread
+        self._adjust = adjust
         self._servers: list[Any] = []
+        self._topics: list[str] = []
         self._tasks: list[periodic.Periodic] = []
         self._failed = threading.Event()
+        self._early_reload = False
+        self._health: health.Health | None = None
+        self._watchdog: health.Watchdog | None = None
+        self._monitor: health.Listener | None = None
         self.notifier = Notifier()
 
     def fail(self, reason: str) -> None:
@@ -104,6 +118,7 @@ class Service:
         """Start everything, wait for a signal, stop; return the exit code."""
         signals = Signals()
         self.notifier.send("STATUS=starting")
+        self._listen()
         code = self._start_or_signal(signals)
         if code is not None:
             return code
@@ -125,9 +140,11 @@ class Service:
         starter.start()
         while starter.is_alive() and not self._failed.is_set():
             starter.join(0.1)
-            if signals.wait(0.0) in (signal.SIGTERM, signal.SIGINT):
+            number = signals.wait(0.0)
+            if number in (signal.SIGTERM, signal.SIGINT):
                 LOG.info("%s stops before it was ready", self.program)
                 self._exit(0)
+            self._early_reload |= number == signal.SIGHUP
         if errors and not self._failed.is_set():
             LOG.error("%s could not start", self.program, exc_info=errors[0])
         if self._failed.is_set() or errors:
@@ -142,11 +159,46 @@ class Service:
                 server = self.bus.server(target, endpoints)
                 server.start()
                 self._servers.append(server)
+                self._topics.append(topic)
         self._tasks = self.manager.periodic_tasks()
+        self._watch_health()
         for task in self._tasks:
             task.start()
 
+    def _listen(self) -> None:
+        """Let monitors ask how the process is, from the first moment on."""
+        chosen = self.conf.health_socket
+        path = (
+            Path(chosen)
+            if chosen
+            else health.default_path(self.conf.state_path, self.program, self.conf.host)
+        )
+        try:
+            self._monitor = health.Listener(path, self._report)
+        except OSError as error:
+            # No monitor is worth a service that does not start.
+            LOG.warning("No health socket at %s: %s", path, error.strerror or error)
+        else:
+            self._monitor.start()
+
+    def _report(self) -> health.Report:
+        if self._health is None:
+            return health.Report(health.STARTING, {})
+        return self._health.report()
+
+    def _watch_health(self) -> None:
+        checks = self.manager.health_checks()
+        if self.bus is not None and self._topics:
+            checks.append(_bus_check(self.conf, self.bus, self._topics))
+        self._health = health.Health(checks)
+        if self.notifier.watchdog:
+            self._watchdog = health.Watchdog(self._health)
+            spacing = self.notifier.watchdog / 4
+            self._tasks.append(periodic.Periodic("watchdog", self._watchdog.look, spacing))
+
     def _wait(self, signals: Signals) -> int:
+        if self._early_reload:
+            self._reload()
         beat = self.notifier.watchdog / 2 or 3600.0
         last = time.monotonic()
         while True:
@@ -165,18 +217,41 @@ class Service:
                 self._stop(0.0)
                 return 0
             if self.notifier.watchdog and time.monotonic() - last >= beat:
-                self.notifier.send("WATCHDOG=1")
+                if self._watchdog is None or self._watchdog.is_well():
+                    self.notifier.send("WATCHDOG=1")
                 last = time.monotonic()
 
     def _reload(self) -> None:
         self.notifier.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
         try:
-            self._reread()
-            self.manager.reload()
-            LOG.info("%s has read its options again", self.program)
+            reading = self._reread()
+            self._take_over(reading)
         except Exception as error:
             LOG.error("%s keeps its former options: %s", self.program, error)
+        else:
+            for text in reading.warnings:
+                LOG.warning("%s", text)
+            for change in reading.taken:
+                LOG.info("%s", change.text())
+            for change in reading.waiting:
+                LOG.warning("%s", change.text())
+            LOG.info("%s has read its options again", self.program)
         self.notifier.send("READY=1")
+
+    def _take_over(self, reading: changes.Reading) -> None:
+        """Put a reading in force for everybody, or for nobody."""
+        reading.apply()
+        try:
+            self._adjust(reading)
+            self.manager.reload()
+        except Exception:
+            reading.undo()
+            self._adjust(reading)
+            self.manager.reload()
+            raise
+        finally:
+            for task in self._tasks:
+                task.respace()
 
     def _stop(self, timeout: float) -> None:
         self.notifier.send("STOPPING=1", "STATUS=finishing what runs")
@@ -200,10 +275,21 @@ class Service:
         LOG.info("%s has stopped", self.program)
         self._exit(code)
 
-    @staticmethod
-    def _exit(code: int) -> None:
+    def _exit(self, code: int) -> None:
+        if self._monitor is not None:
+            self._monitor.close()
         logging.shutdown()
         # What is left are idle threads of libraries; waiting for them gains nothing.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _bus_check(conf: cfg.ConfigOpts, bus: rpc.Bus, topics: list[str]) -> health.Check:
+    """Return the test of a service's own queues."""
+
+    def use() -> None:
+        for topic in topics:
+            bus.echo(topic, health.TIMEOUT)
+
+    return health.Check("bus", use, lambda: broker.round_trip(conf, health.TIMEOUT))

@@ -14,7 +14,7 @@ from oslo_config import cfg
 from novalite import broker, concurrency, exception, log, rpc, service
 from novalite import conf as conf_module
 from novalite.cmd import launch
-from novalite.conf import load, messaging, rules
+from novalite.conf import changes, load, messaging, rules
 from novalite.conf.files import place
 
 LOG = logging.getLogger(__name__)
@@ -57,11 +57,10 @@ def run(
     end = _End()
     manager = build(conf, bus, end.fail)
 
-    def reread() -> None:
-        _warn(loader.reread())
-        log.setup(conf, program)
+    def adjust(reading: changes.Reading) -> None:
+        log.reload(conf, program, anew=reading.changes("DEFAULT.log_config_append"))
 
-    end.service = service.Service(conf, program, manager, bus, reread)
+    end.service = service.Service(conf, program, manager, bus, loader.reread, adjust)
     return end.service.run()
 
 

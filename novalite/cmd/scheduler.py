@@ -12,7 +12,7 @@ def main() -> None:
 
 
 def check_filters(conf: Any) -> list[str]:
-    """Check that every enabled filter exists; return no warnings.
+    """Check that every enabled filter exists; return a warning if there is none at all.
 
     :raises ConfigError: a filter is unknown
     """
@@ -20,12 +20,12 @@ def check_filters(conf: Any) -> list[str]:
     from novalite.conf import files
     from novalite.scheduler import filters
 
+    where = files.place(conf, "enabled_filters", "filter_scheduler")
     try:
-        filters.load(conf.filter_scheduler.enabled_filters)
+        enabled = filters.load(conf.filter_scheduler.enabled_filters)
     except exception.ConfigurationError as error:
-        where = files.place(conf, "enabled_filters", "filter_scheduler")
         raise files.ConfigError(f"{where}: {error.message()}") from error
-    return []
+    return [] if enabled else [f"{where} is empty: hosts are not filtered at all"]
 
 
 def build(conf: Any, bus: Any, fail: Any) -> Any:
@@ -48,7 +48,8 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
         return database.read(lambda conn: instances.unplaced(conn, uuids))
 
     conductor = conductor_rpcapi.ConductorAPI(bus)
-    return manager.SchedulerManager(conf, load, unplaced, conductor, fail)
+    checks = [database.check()]
+    return manager.SchedulerManager(conf, load, unplaced, conductor, fail, checks)
 
 
 if __name__ == "__main__":

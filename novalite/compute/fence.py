@@ -45,6 +45,7 @@ class Fence:
             run just while it fell, and again after it has raised; must bear being repeated
         """
         self.limit = limit
+        self._next_limit = limit
         self.clock = clock
         self.falls = 0
         self._on_fall = on_fall
@@ -76,6 +77,17 @@ class Fence:
             self._stopped = True
             self._changed.notify_all()
 
+    def configure(self, limit: float) -> None:
+        """Take over another limit: a longer one now, a shorter one with the next acknowledgement.
+
+        The reports were sent as the former limit needs them; measured by a shorter one a host
+        that is well would be late.
+        """
+        with self._changed:
+            self._next_limit = limit
+            self.limit = max(limit, self.limit)
+            self._changed.notify_all()
+
     def is_closed(self) -> bool:
         """Tell whether the fence is down at this moment."""
         with self._changed:
@@ -92,6 +104,10 @@ class Fence:
             if self._for_good or (self._fell_at is not None and sent_at <= self._fell_at):
                 return False
             self._acknowledged = max(sent_at, self._acknowledged or sent_at)
+            if self.limit != self._next_limit:
+                self.limit = self._next_limit
+                LOG.info("This host fences itself after %.0f s from now on", self.limit)
+                self._changed.notify_all()
             if self._fell_at is None:
                 return True
             self._fell_at = None

@@ -9,7 +9,7 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 
 from novalite import context as context_module
-from novalite import exception, log, periodic, rpc
+from novalite import exception, health, log, periodic, rpc
 from novalite.compute import build, destroy, registration, secure
 from novalite.compute.fence import Fence, clock
 from novalite.compute.hand import Hand
@@ -52,8 +52,7 @@ class ComputeManager:
         self._stopping = threading.Event()
         self._draining = False
         hand = Hand()
-        limit = float(conf.service_down_time - conf.report_interval)
-        fence = Fence(limit, self._secure_guests, clock)
+        fence = Fence(_limit(conf), self._secure_guests, clock)
         reporter = Reporter(
             conf,
             conductor,
@@ -122,10 +121,18 @@ class ComputeManager:
         ]
 
     def reload(self) -> None:
-        """Take over reserved sizes, ratios and the hypervisor's options; tell it at once."""
+        """Take over reserved sizes, ratios, times, the hypervisor's options; tell it at once."""
         self.host.driver.reload(self.conf)
         self._update_available_resource()
         self.host.tracker.warn_of_reservations()
+        self.host.builds.resize(self.conf.max_concurrent_builds)
+        # A shorter limit holds from the next acknowledgement on, so one is asked for now.
+        self.host.fence.configure(_limit(self.conf))
+        self.host.reporter.report_now()
+
+    def health_checks(self) -> list[health.Check]:
+        """None of its own: what a compute knows comes and goes over the bus."""
+        return []
 
     def drain(self, timeout: float) -> None:
         """Leave what has not begun to a recast, and let the rest end if it can."""
@@ -268,6 +275,10 @@ class ComputeEndpoint:
     def get_host_uptime(self, context: context_module.RequestContext, node: str) -> str:
         """See ComputeAPI.get_host_uptime."""
         return self._manager.get_host_uptime(node)
+
+
+def _limit(conf: cfg.ConfigOpts) -> float:
+    return float(conf.service_down_time - conf.report_interval)
 
 
 def _spacing(seconds: int) -> float:

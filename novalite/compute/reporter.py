@@ -110,6 +110,12 @@ class Reporter:
         """Start the thread; the first report goes at once."""
         self._thread.start()
 
+    def report_now(self) -> None:
+        """Let the next report go out at once, and the one after it by the options as they are."""
+        with self._changed:
+            self._heartbeat_at = self._clock()
+            self._changed.notify_all()
+
     def stop(self, timeout: float = 1.0) -> None:
         """Send nothing more; wait for a call in flight, *timeout* seconds at most."""
         with self._changed:

@@ -15,7 +15,7 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 
 from novalite import context as context_module
-from novalite import crash, exception, log, periodic, rpc
+from novalite import crash, exception, health, log, periodic, rpc
 from novalite.compute import rpcapi as compute_rpcapi
 from novalite.conductor import leases, recovery, reports, silence
 from novalite.conductor import rpcapi as conductor_rpcapi
@@ -106,17 +106,29 @@ class ConductorManager:
                 "report_state", self._report_state, lambda: float(conf.report_interval)
             ),
             periodic.Periodic(
-                "renew_leases", self._leases.renew, float(conf.conductor.task_renew_interval)
+                "renew_leases",
+                self._leases.renew,
+                lambda: float(conf.conductor.task_renew_interval),
             ),
             periodic.Periodic("watch_hosts", self._watch_hosts, self._watch_interval),
             periodic.Periodic(
-                "recovery", self._recovery.run, float(conf.conductor.recovery_interval)
+                "recovery", self._recovery.run, lambda: float(conf.conductor.recovery_interval)
             ),
         ]
 
+    def health_checks(self) -> list[health.Check]:
+        """The database; everything here is in it."""
+        return [self._database.check()]
+
     def reload(self) -> None:
-        """What is read at each use is new from now on; lease, renewal, recovery's interval and the
-        silence watch stay as they were at the start."""
+        """Take over what is not read at each use: the lease and the measure of silence."""
+        self._watch.service_down_time = float(self.conf.service_down_time)
+        self._leases.lease = float(self.conf.conductor.task_lease)
+        try:
+            # What is held was taken for the former lease; the next renewal may be later than that.
+            self._leases.renew()
+        except exception.DatabaseUnavailable:
+            LOG.debug("The leases are renewed when the database is back")
 
     def drain(self, timeout: float) -> None:
         """Finish the flow that runs; what waits is found by another conductor or after a start."""

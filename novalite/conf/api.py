@@ -23,17 +23,20 @@ OPTS: list[cfg.Opt] = [
         "max_limit",
         default=1000,
         min=1,
+        mutable=True,
         help="Most items in one page of a list.",
         deprecated_group="DEFAULT",
         deprecated_name="osapi_max_limit",
     ),
     cfg.StrOpt(
         "compute_link_prefix",
+        mutable=True,
         help="Base URL for links in answers when a proxy stands in front; unset: from the request.",
     ),
     cfg.BoolOpt(
         "enable_instance_password",
         default=True,
+        mutable=True,
         help="Return adminPass in the answer to a create.",
     ),
     cfg.IntOpt(

@@ -8,18 +8,21 @@ OPTS: list[cfg.Opt] = [
         "reserved_host_memory_mb",
         default=512,
         min=0,
+        mutable=True,
         help="MB of memory kept for the host itself; counted inside used memory.",
     ),
     cfg.IntOpt(
         "reserved_host_disk_mb",
         default=0,
         min=0,
+        mutable=True,
         help="MB of disk kept for the host itself; counted inside used disk, rounded up to GB.",
     ),
     cfg.IntOpt(
         "reserved_host_cpus",
         default=0,
         min=0,
+        mutable=True,
         help="Threads kept for the host itself; counted inside used vcpus.",
     ),
     cfg.FloatOpt(
@@ -27,6 +30,7 @@ OPTS: list[cfg.Opt] = [
         default=16.0,
         min=0.0,
         deprecated_name="initial_cpu_allocation_ratio",
+        mutable=True,
         help="How many vcpus are promised for each thread. 0.0 means not set: 16.0.",
     ),
     cfg.FloatOpt(
@@ -34,6 +38,7 @@ OPTS: list[cfg.Opt] = [
         default=1.5,
         min=0.0,
         deprecated_name="initial_ram_allocation_ratio",
+        mutable=True,
         help="How many MB are promised for each MB of memory. 0.0 means not set: 1.5.",
     ),
     cfg.FloatOpt(
@@ -41,22 +46,26 @@ OPTS: list[cfg.Opt] = [
         default=1.0,
         min=0.0,
         deprecated_name="initial_disk_allocation_ratio",
+        mutable=True,
         help="How many GB are promised for each GB of disk. 0.0 means not set: 1.0.",
     ),
     cfg.IntOpt(
         "update_resources_interval",
         default=0,
+        mutable=True,
         help="Seconds between two audits of the resources. 0: every 60 s; negative: never.",
     ),
     cfg.IntOpt(
         "sync_power_state_interval",
         default=600,
+        mutable=True,
         help="Seconds between two looks at the power state of all guests. Negative: never.",
     ),
     cfg.IntOpt(
         "max_concurrent_builds",
         default=10,
         min=0,
+        mutable=True,
         help="Builds that one novalite-compute spawns at one time; 0: no limit.",
     ),
 ]

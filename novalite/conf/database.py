@@ -16,12 +16,28 @@ OPTS: list[cfg.Opt] = [
         "max_retries",
         default=5,
         min=0,
+        mutable=True,
         help="How often a transaction is repeated after a deadlock or a lock wait.",
+    ),
+    cfg.IntOpt(
+        "connect_timeout",
+        default=3,
+        min=2,
+        help="Seconds within which a connection to a database server must be made.",
+    ),
+    cfg.IntOpt(
+        "answer_timeout",
+        default=10,
+        min=2,
+        help="Seconds after which a database server that does not answer a statement is given up "
+        "and its connection closed. A wait for another transaction's lock ends after half of it "
+        "and the transaction is repeated. Migrations are not bounded.",
     ),
     cfg.FloatOpt(
         "lock_timeout",
         default=15.0,
         min=0.1,
+        mutable=True,
         help="Seconds a writer waits for SQLite's one write lock before it gives up.",
     ),
 ]

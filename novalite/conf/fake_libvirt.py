@@ -4,18 +4,25 @@
 from oslo_config import cfg
 
 OPTS: list[cfg.Opt] = [
-    cfg.IntOpt("vcpus", default=8, min=1, help="Threads of the host."),
-    cfg.IntOpt("memory_mb", default=16384, min=1, help="Memory of the host in MB."),
-    cfg.IntOpt("local_gb", default=200, min=0, help="Disk of the host in GB."),
-    cfg.FloatOpt("spawn_delay", default=0.0, min=0.0, help="Seconds that a spawn takes."),
+    cfg.IntOpt("vcpus", default=8, min=1, mutable=True, help="Threads of the host."),
+    cfg.IntOpt("memory_mb", default=16384, min=1, mutable=True, help="Memory of the host in MB."),
+    cfg.IntOpt("local_gb", default=200, min=0, mutable=True, help="Disk of the host in GB."),
     cfg.FloatOpt(
-        "spawn_jitter", default=0.0, min=0.0, help="Random seconds, at most, added to spawn_delay."
+        "spawn_delay", default=0.0, min=0.0, mutable=True, help="Seconds that a spawn takes."
+    ),
+    cfg.FloatOpt(
+        "spawn_jitter",
+        default=0.0,
+        min=0.0,
+        mutable=True,
+        help="Random seconds, at most, added to spawn_delay.",
     ),
     cfg.FloatOpt(
         "fail_spawn",
         default=0.0,
         min=0.0,
         max=1.0,
+        mutable=True,
         help="Share of spawns that fail: 0 none, 1 all.",
     ),
     cfg.FloatOpt(
@@ -23,6 +30,7 @@ OPTS: list[cfg.Opt] = [
         default=0.0,
         min=0.0,
         max=1.0,
+        mutable=True,
         help="Share of destroys that fail: 0 none, 1 all.",
     ),
     cfg.ListOpt(

@@ -8,22 +8,26 @@ OPTS: list[cfg.Opt] = [
         "virt_type",
         default="kvm",
         choices=["kvm", "lxc", "qemu", "parallels"],
+        mutable=True,
         help="Type of the domains.",
     ),
     cfg.StrOpt(
         "cpu_mode",
         choices=["host-model", "host-passthrough", "custom", "none"],
+        mutable=True,
         help="CPU of the guests. Unset: host-model for virt_type kvm and qemu, else none.",
     ),
     cfg.ListOpt(
         "cpu_models",
         default=[],
         deprecated_name="cpu_model",
+        mutable=True,
         help="Named CPU models, for cpu_mode=custom only.",
     ),
     cfg.ListOpt(
         "cpu_model_extra_flags",
         default=[],
+        mutable=True,
         help="CPU features that the guests get in addition, for cpu_mode=custom. With another mode "
         "they are ignored, with a warning at the start.",
     ),

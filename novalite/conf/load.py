@@ -9,13 +9,12 @@ by the WSGI application; nothing here may touch bus, database or network.
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from oslo_config import cfg
 
 from novalite import concurrency
 from novalite import conf as conf_module
-from novalite.conf import files, rules
+from novalite.conf import changes, files, rules
 from novalite.conf.files import ConfigError
 
 __all__ = ["ConfigError", "Loader"]
@@ -54,16 +53,17 @@ class Loader:
         """
         return self._read(self._conf)
 
-    def reread(self) -> list[str]:
-        """Take over changed files; if anything in them is wrong, keep all former values.
+    def reread(self) -> changes.Reading:
+        """Read changed files and check them as at the start; nothing is in force yet.
 
-        :returns: warnings for the log
-        :raises ConfigError: as :meth:`load`
+        :returns: what to put in force
+        :raises ConfigError: as :meth:`load`; all former values stay
         """
-        warnings = self._read(cfg.ConfigOpts())
-        if not self._conf.reload_config_files():
-            raise ConfigError("the configuration files changed while they were read")
-        return warnings
+        fresh = cfg.ConfigOpts()
+        for function in self._register:
+            function(fresh)
+        changes.adopt(self._conf, fresh)
+        return changes.between(self._conf, fresh, self._read(fresh))
 
     def _read(self, conf: cfg.ConfigOpts) -> list[str]:
         for function in self._register:
@@ -94,18 +94,13 @@ def _read_all(conf: cfg.ConfigOpts, references: dict[cfg.Opt, str]) -> None:
     """Read every option once: what stands in the environment, on the command line or refers to
     another option has not been looked at yet."""
     for section, opt in files.registered(conf):
-        group = None if section == "DEFAULT" else section
         try:
-            good = files.is_usable(opt, _value(conf, group, opt.dest))
+            good = files.is_usable(opt, changes.value(conf, section, opt))
         except (cfg.Error, ValueError):
             good = False
         if not good:
             source = references.get(opt) or _source(section, opt)
             raise ConfigError(f"{source}: not valid; allowed: {files.allowed(opt)}")
-
-
-def _value(conf: cfg.ConfigOpts, group: str | None, name: str) -> Any:
-    return conf[name] if group is None else conf[group][name]
 
 
 def _source(section: str, opt: cfg.Opt) -> str:

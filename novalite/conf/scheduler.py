@@ -10,6 +10,7 @@ OPTS: list[cfg.Opt] = [
         min=1,
         deprecated_group="DEFAULT",
         deprecated_name="scheduler_max_attempts",
+        mutable=True,
         help="How many hosts a build may fail on, the first included. Also the length of a "
         "selection with its alternates.",
     ),
@@ -17,12 +18,14 @@ OPTS: list[cfg.Opt] = [
         "host_refresh_interval",
         default=0.05,
         min=0.0,
+        mutable=True,
         help="Least seconds between two looks for changed hosts in the database.",
     ),
     cfg.FloatOpt(
         "host_sweep_interval",
         default=60.0,
         min=1.0,
+        mutable=True,
         help="Seconds between two readings of all hosts.",
     ),
 ]
@@ -40,6 +43,7 @@ FILTER_OPTS: list[cfg.Opt] = [
         ],
         deprecated_group="DEFAULT",
         deprecated_name="scheduler_default_filters",
+        mutable=True,
         help="Filters in the order they run; class names, or module:Class for your own.",
     ),
     cfg.IntOpt(
@@ -48,11 +52,13 @@ FILTER_OPTS: list[cfg.Opt] = [
         min=1,
         deprecated_group="DEFAULT",
         deprecated_name="scheduler_host_subset_size",
+        mutable=True,
         help="One host is drawn at random from so many best ones.",
     ),
     cfg.BoolOpt(
         "shuffle_best_same_weighed_hosts",
         default=False,
+        mutable=True,
         help="Draw at random among the hosts that share the best weight.",
     ),
     cfg.FloatOpt(
@@ -60,16 +66,21 @@ FILTER_OPTS: list[cfg.Opt] = [
         default=1.0,
         deprecated_group="DEFAULT",
         deprecated_name="ram_weight_multiplier",
+        mutable=True,
         help="Weight of free memory; negative stacks instead of spreading; 0 is off.",
     ),
     cfg.FloatOpt(
-        "cpu_weight_multiplier", default=1.0, help="Weight of free vcpus (total x ratio - used)."
+        "cpu_weight_multiplier",
+        default=1.0,
+        mutable=True,
+        help="Weight of free vcpus (total x ratio - used).",
     ),
     cfg.FloatOpt(
         "disk_weight_multiplier",
         default=1.0,
         deprecated_group="DEFAULT",
         deprecated_name="disk_weight_multiplier",
+        mutable=True,
         help="Weight of free disk.",
     ),
 ]

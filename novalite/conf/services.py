@@ -4,12 +4,17 @@
 from oslo_config import cfg
 
 GLANCE_OPTS: list[cfg.Opt] = [
-    cfg.StrOpt("endpoint_override", help="URL of image v2; unset: from the catalogue."),
-    cfg.FloatOpt("timeout", default=20.0, min=0.1, help="Seconds a request may take."),
+    cfg.StrOpt(
+        "endpoint_override", mutable=True, help="URL of image v2; unset: from the catalogue."
+    ),
+    cfg.FloatOpt(
+        "timeout", default=20.0, min=0.1, mutable=True, help="Seconds a request may take."
+    ),
     cfg.FloatOpt(
         "image_cache_time",
         default=60.0,
         min=0.0,
+        mutable=True,
         help="Seconds for which the API remembers an active image that was looked up.",
     ),
 ]
@@ -17,13 +22,17 @@ NEUTRON_OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "endpoint_override",
         deprecated_name="url",
+        mutable=True,
         help="URL of network v2.0; unset: from the catalogue.",
     ),
-    cfg.FloatOpt("timeout", default=20.0, min=0.1, help="Seconds a request may take."),
+    cfg.FloatOpt(
+        "timeout", default=20.0, min=0.1, mutable=True, help="Seconds a request may take."
+    ),
     cfg.FloatOpt(
         "network_cache_time",
         default=60.0,
         min=0.0,
+        mutable=True,
         help="Seconds for which a compute remembers the name of a network.",
     ),
 ]

@@ -6,6 +6,7 @@ from oslo_config import cfg
 OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         "crash_point",
+        mutable=True,
         help="Named point at which the process kills itself (SIGKILL), for tests of recovery. "
         "With a trailing @FILE it does so only once: FILE is made at the crash.",
     ),
@@ -13,6 +14,7 @@ OPTS: list[cfg.Opt] = [
         "refresh_delay",
         default=0.0,
         min=0.0,
+        mutable=True,
         help="Seconds by which a scheduler's look for changed hosts is held back.",
     ),
 ]

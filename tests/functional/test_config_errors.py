@@ -151,6 +151,46 @@ def test_v36_two_options_that_contradict(place: Place) -> None:
     place.assert_untouched()
 
 
+@pytest.mark.parametrize("program", ["api", "conductor", "scheduler", "compute", "neighbors"])
+def test_v22_reports_rarer_than_the_limit(place: Place, program: str) -> None:
+    path = place.write({"DEFAULT": {"report_interval": 90, "service_down_time": 60}})
+    line = one_line(f"novalite-{program}", "--config-file", path)
+    assert line == (
+        f"{path}: [DEFAULT] report_interval = 90 must be less than "
+        f"{path}: [DEFAULT] service_down_time = 60"
+    )
+    place.assert_untouched()
+
+
+@pytest.mark.parametrize("value", [0, -1])
+@pytest.mark.parametrize("option", ["report_interval", "service_down_time"])
+def test_v22_no_time_at_all(place: Place, option: str, value: int) -> None:
+    path = place.write({"DEFAULT": {option: value}})
+    line = one_line("novalite-compute", "--config-file", path)
+    assert line == (
+        f"{path}: [DEFAULT] {option} = {value}: not valid; allowed: a whole number, 1 or more"
+    )
+    place.assert_untouched()
+
+
+@pytest.mark.parametrize(
+    ("value", "unknown"),
+    [
+        ("RamFilter,num_instances_filter", "num_instances_filter"),
+        ("RamFilter,RetryFilterr,x", "RetryFilterr, x"),
+        ("ramfilter", "ramfilter"),
+    ],
+)
+def test_v37_unknown_filters(place: Place, value: str, unknown: str) -> None:
+    path = place.write({"filter_scheduler": {"enabled_filters": value}})
+    line = one_line("novalite-scheduler", "--config-file", path)
+    assert line.startswith(
+        f"{path}: [filter_scheduler] enabled_filters: unknown filters: {unknown}; "
+        "valid: ComputeFilter, RetryFilter, "
+    )
+    place.assert_untouched()
+
+
 @pytest.mark.parametrize(
     ("program", "url"),
     [

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from novalite import periodic, service
+from novalite import health, periodic, service
 
 GRACE = 7
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -27,6 +28,8 @@ class Manager:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.checks: list[health.Check] = []
+        self.socket = Path("nowhere")
         self.timeouts: list[float] = []
         self.blocked: threading.Event | None = None
         self.error: Exception | None = None
@@ -47,6 +50,9 @@ class Manager:
     def periodic_tasks(self) -> list[periodic.Periodic]:
         self.calls.append("periodic_tasks")
         return [periodic.Periodic("tick", self.ticked.set, 3600.0, at_once=True)]
+
+    def health_checks(self) -> list[health.Check]:
+        return list(self.checks)
 
     def reload(self) -> None:
         self.calls.append("reload")
@@ -121,19 +127,54 @@ def contained(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def manager() -> Manager:
-    return Manager()
+def manager(tmp_path: Path) -> Manager:
+    made = Manager()
+    made.socket = tmp_path / "health.sock"
+    return made
 
 
-def make(manager: Manager, reread: Callable[[], None] = lambda: None) -> service.Service:
-    conf: Any = SimpleNamespace(host="here", graceful_shutdown_timeout=GRACE)
+class Reading:
+    """Notes whether its values are in force; it has one change of each kind."""
+
+    def __init__(self, calls: list[str]):
+        self.calls = calls
+        self.warnings = ["odd"]
+        self.taken = [SimpleNamespace(text=lambda: "DEFAULT.debug: False -> True")]
+        self.waiting = [SimpleNamespace(text=lambda: "DEFAULT.host: needs a restart")]
+
+    def apply(self) -> None:
+        self.calls.append("apply")
+
+    def undo(self) -> None:
+        self.calls.append("undo")
+
+
+def make(manager: Manager, reread: Callable[[], Any] | None = None) -> service.Service:
+    conf: Any = SimpleNamespace(
+        host="here",
+        graceful_shutdown_timeout=GRACE,
+        health_socket=str(manager.socket),
+        state_path="",
+    )
     bus: Any = Bus(manager.calls)
-    return service.Service(conf, "novalite-test", manager, bus, reread)
+    read: Any = reread or (lambda: Reading(manager.calls))
+
+    def adjust(_reading: Any) -> None:
+        manager.calls.append("adjust")
+
+    return service.Service(conf, "novalite-test", manager, bus, read, adjust)
 
 
 def then(*steps: Callable[[], Any]) -> None:
     """Run the steps one after the other beside the service."""
     threading.Thread(target=lambda: [step() for step in steps], daemon=True).start()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Look again and again until it is so."""
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def send(number: int) -> Callable[[], None]:
@@ -172,7 +213,10 @@ def test_sigint_does_not_wait(manager: Manager, listener: Listener) -> None:
     assert manager.timeouts == [0.0]
 
 
-def test_sighup_reads_the_options_again(manager: Manager, listener: Listener) -> None:
+def test_sighup_reads_the_options_again(
+    manager: Manager, listener: Listener, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     then(
         lambda: listener.hear_until("READY=1"),
         send(signal.SIGHUP),
@@ -180,9 +224,55 @@ def test_sighup_reads_the_options_again(manager: Manager, listener: Listener) ->
         lambda: listener.hear_until("READY=1"),
         send(signal.SIGTERM),
     )
-    program = make(manager, lambda: manager.calls.append("reread"))
+    assert run(make(manager)) == 0
+    begin = manager.calls.index("apply")
+    assert manager.calls[begin : begin + 3] == ["apply", "adjust", "reload"]
+    told = [record.getMessage() for record in caplog.records]
+    assert "DEFAULT.debug: False -> True" in told
+    assert "DEFAULT.host: needs a restart" in told
+    assert "novalite-test has read its options again" in told
+
+
+def test_a_reload_that_the_manager_refuses_is_undone(
+    manager: Manager, listener: Listener, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors: list[Exception] = [ValueError("cpu_mode")]
+
+    def refuse_once() -> None:
+        manager.calls.append("reload")
+        if errors:
+            raise errors.pop()
+
+    manager.reload = refuse_once  # type: ignore[method-assign]
+    then(
+        lambda: listener.hear_until("READY=1"),
+        send(signal.SIGHUP),
+        lambda: listener.hear_until("READY=1"),
+        send(signal.SIGTERM),
+    )
+    assert run(make(manager)) == 0
+    begin = manager.calls.index("apply")
+    assert manager.calls[begin : begin + 6] == [
+        *("apply", "adjust", "reload"),
+        *("undo", "adjust", "reload"),
+    ]
+    assert "novalite-test keeps its former options: cpu_mode" in caplog.text
+    assert "False -> True" not in caplog.text
+
+
+def test_sighup_during_the_start_is_done_after_it(manager: Manager, listener: Listener) -> None:
+    manager.blocked = threading.Event()
+    program = make(manager)
+    then(
+        lambda: listener.hear_until("STATUS=starting"),
+        send(signal.SIGHUP),
+        lambda: wait_for(lambda: program._early_reload),
+        manager.blocked.set,
+        manager.reloaded.wait,
+        send(signal.SIGTERM),
+    )
     assert run(program) == 0
-    assert manager.calls.index("reload") == manager.calls.index("reread") + 1
+    assert manager.calls.index("periodic_tasks") < manager.calls.index("reload")
 
 
 def test_bad_options_at_sighup_change_nothing(

@@ -29,10 +29,12 @@ FILTERS: dict[str, type[Filter]] = {
 def load(names: Sequence[str]) -> list[Filter]:
     """Return the filters of these names in their order; ``module:Class`` is a filter of one's own.
 
+    A name that stands there twice counts once.
+
     :raises exception.ConfigurationError: naming every name that is wrong and the valid ones
     """
     made, wrong = [], []
-    for name in names:
+    for name in dict.fromkeys(names):
         try:
             made.append(_make(name))
         except (LookupError, ImportError, AttributeError, TypeError, ValueError) as error:
@@ -42,9 +44,6 @@ def load(names: Sequence[str]) -> list[Filter]:
             reason=f"unknown filters: {', '.join(wrong)}; valid: {', '.join(FILTERS)}, or "
             "module:Class for a filter of your own"
         )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise exception.ConfigurationError(reason=f"named twice: {', '.join(twice)}")
     return made
 
 

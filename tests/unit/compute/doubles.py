@@ -47,6 +47,9 @@ class Pool:
             self.run_one()
         return done
 
+    def resize(self, size):
+        self.size = size
+
     def stop(self):
         self.jobs.clear()
 

@@ -385,3 +385,47 @@ def test_a_second_delivery_behind_the_fence_is_ignored(world):
     world.manager.build_and_run_instances([again(request)])
     world.settle()
     assert len(world.driver.calls) == 1
+
+
+class TestAnotherLimit:
+    def test_a_longer_one_holds_at_once(self):
+        clock = Clock()
+        fence = Fence(10.0, lambda: None, clock)
+        fence.start(clock())
+        fence.configure(20.0)
+        clock.advance(19.0)
+        assert not fence.is_closed()
+        clock.advance(2.0)
+        assert fence.is_closed()
+
+    def test_a_shorter_one_holds_from_the_next_acknowledgement(self):
+        clock = Clock()
+        fence = Fence(50.0, lambda: None, clock)
+        fence.start(clock())
+        clock.advance(9.0)
+        fence.configure(3.0)
+        assert not fence.is_closed()
+        sent_at = clock()
+        assert fence.acknowledge(sent_at)
+        assert fence.limit == 3.0
+        clock.advance(2.9)
+        assert not fence.is_closed()
+        clock.advance(0.2)
+        assert fence.is_closed()
+
+    def test_until_then_the_former_one_holds(self):
+        clock = Clock()
+        fence = Fence(50.0, lambda: None, clock)
+        fence.start(clock())
+        fence.configure(3.0)
+        clock.advance(51.0)
+        assert fence.is_closed()
+
+    def test_the_former_one_comes_back(self):
+        clock = Clock()
+        fence = Fence(50.0, lambda: None, clock)
+        fence.start(clock())
+        fence.configure(3.0)
+        fence.configure(50.0)
+        assert fence.acknowledge(clock())
+        assert fence.limit == 50.0

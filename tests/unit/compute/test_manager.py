@@ -2,7 +2,9 @@
 """The life of the service: start, audits, reload, drain, stop, and what its endpoints answer."""
 
 import inspect
+import queue
 import threading
+import time
 
 import oslo_messaging as messaging
 import pytest
@@ -216,3 +218,91 @@ def test_a_stopped_pool_starts_nothing():
     pool.stop()
     pool.submit(done.append, 1)
     assert done == []
+
+
+def test_a_pool_grows_and_shrinks():
+    pool, gate, running = Pool("test", 1), threading.Event(), queue.Queue()
+
+    def work(number):
+        running.put(number)
+        gate.wait(10.0)
+
+    for number in range(4):
+        pool.submit(work, number)
+    assert running.get(timeout=10.0) == 0
+    assert running.empty()
+    pool.resize(3)
+    assert {running.get(timeout=10.0) for _ in range(2)} == {1, 2}
+    assert running.empty()
+    pool.resize(1)
+    gate.set()
+    assert running.get(timeout=10.0) == 3
+    pool.stop()
+
+
+def test_a_pool_that_shrinks_keeps_to_its_size():
+    pool, gates, running = Pool("test", 2), [threading.Event() for _ in range(4)], queue.Queue()
+
+    def work(number):
+        running.put(number)
+        gates[number].wait(10.0)
+
+    for number in range(4):
+        pool.submit(work, number)
+    assert {running.get(timeout=10.0) for _ in range(2)} == {0, 1}
+    pool.resize(1)
+    gates[0].set()
+    wait_until(lambda: pool._threads == 1)
+    assert running.empty()
+    gates[1].set()
+    assert running.get(timeout=10.0) == 2
+    gates[2].set()
+    assert running.get(timeout=10.0) == 3
+    gates[3].set()
+    pool.stop()
+
+
+def test_a_pool_without_a_limit_runs_all_at_once():
+    pool, meeting, done = Pool("test", 0), threading.Barrier(5), threading.Event()
+
+    def work():
+        meeting.wait(10.0)
+        done.set()
+
+    for _ in range(5):
+        pool.submit(work)
+    assert done.wait(10.0)
+    pool.stop()
+
+
+def wait_until(condition):
+    end = time.monotonic() + 10.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_reload_takes_over_what_was_read_at_the_start(world):
+    world.conf.set_override("ram_allocation_ratio", 3.0)
+    world.conf.set_override("cpu_allocation_ratio", 0.0)
+    world.conf.set_override("disk_allocation_ratio", 2.0)
+    world.conf.set_override("reserved_host_memory_mb", 1024)
+    world.conf.set_override("reserved_host_disk_mb", 2048)
+    world.conf.set_override("reserved_host_cpus", 2)
+    world.conf.set_override("max_concurrent_builds", 3)
+    world.conf.set_override("service_down_time", 100)
+    world.conf.set_override("report_interval", 20)
+    world.manager.reload()
+    books = world.books()
+    assert (books.cpu_allocation_ratio, books.ram_allocation_ratio) == (16.0, 3.0)
+    assert books.disk_allocation_ratio == 2.0
+    assert (books.memory_mb_used, books.local_gb_used, books.vcpus_used) == (1024, 2, 2)
+    assert world.host.builds.size == 3
+    assert world.host.fence.limit == 80.0
+
+
+def test_reload_asks_for_an_acknowledgement_at_once(world):
+    world.host.reporter.send()
+    assert world.host.reporter._next_at() == world.clock() + 10.0
+    world.manager.reload()
+    assert world.host.reporter._next_at() == world.clock()

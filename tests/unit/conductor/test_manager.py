@@ -231,3 +231,31 @@ class Rounds:
     def end(self):
         self.flows.stop(30)
         assert not self.flows._thread.is_alive()
+
+
+def test_reload_takes_over_lease_and_silence(office, books):
+    books.conf.set_override("service_down_time", 33)
+    books.conf.set_override("task_lease", 44.0, "conductor")
+    office.manager.reload()
+    assert office.manager._watch.service_down_time == 33.0
+    assert office.manager._leases.lease == 44.0
+
+
+def test_reload_renews_what_is_held(office, books, monkeypatch):
+    books.conf.set_override("task_lease", 44.0, "conductor")
+    renewed = []
+    monkeypatch.setattr(
+        office.manager._leases, "renew", lambda: renewed.append(office.manager._leases.lease)
+    )
+    office.manager.reload()
+    assert renewed == [44.0]
+
+
+def test_the_spacing_of_the_tasks_follows_the_options(office, books):
+    books.conf.set_override("report_interval", 7)
+    books.conf.set_override("task_renew_interval", 3.5, "conductor")
+    books.conf.set_override("recovery_interval", 1.5, "conductor")
+    delays = {task.name: task._delay() for task in office.manager.periodic_tasks()}
+    assert delays["report_state"] == 7.0
+    assert delays["renew_leases"] == 3.5
+    assert delays["recovery"] == 1.5

@@ -266,8 +266,71 @@ def test_reread_takes_over(tmp_path: Path) -> None:
     program = loader("--config-file", str(path))
     program.load()
     write(tmp_path, "[DEFAULT]\nreport_interval = 6\n")
-    assert program.reread() == []
+    reading = program.reread()
+    assert reading.warnings == []
+    assert program._conf.report_interval == 5
+    reading.apply()
     assert program._conf.report_interval == 6
+    assert [change.text() for change in reading.taken] == ["DEFAULT.report_interval: 5 -> 6"]
+    # Nothing has changed since.
+    again = program.reread()
+    assert (again.taken, again.waiting) == ([], [])
+    write(tmp_path, "")
+    program.reread().apply()
+    assert program._conf.report_interval == 10
+
+
+def test_reread_can_be_undone(tmp_path: Path) -> None:
+    path = write(tmp_path, "[DEFAULT]\nreport_interval = 5\n")
+    program = loader("--config-file", str(path))
+    program.load()
+    write(tmp_path, "[DEFAULT]\nreport_interval = 6\n[filter_scheduler]\nenabled_filters =\n")
+    reading = program.reread()
+    reading.apply()
+    assert program._conf.filter_scheduler.enabled_filters == []
+    reading.undo()
+    assert program._conf.report_interval == 5
+    assert len(program._conf.filter_scheduler.enabled_filters) == 7
+
+
+def test_reread_tells_what_needs_a_restart(tmp_path: Path) -> None:
+    path = write(tmp_path, f"[DEFAULT]\nhost = one\n[service_user]\npassword = {SECRET}\n")
+    program = loader("--config-file", str(path))
+    program.load()
+    write(tmp_path, f"[DEFAULT]\nhost = two\n[service_user]\npassword = {SECRET}2\n")
+    reading = program.reread()
+    reading.apply()
+    assert program._conf.host == "one"
+    assert program._conf.service_user.password == SECRET
+    assert reading.taken == []
+    assert [change.text() for change in reading.waiting] == [
+        "DEFAULT.host: needs a restart; one stays in force",
+        "service_user.password: needs a restart; *** stays in force",
+    ]
+
+
+def test_reread_knows_the_options_that_a_library_registered_later(tmp_path: Path) -> None:
+    path = write(tmp_path, "[keystone_authtoken]\nmemcached = one\n")
+    program = loader("--config-file", str(path))
+    program.load()
+    program._conf.register_opt(cfg.StrOpt("memcached"), group="keystone_authtoken")
+    program._conf.register_opt(cfg.IntOpt("seconds", default=1), group="keystone_authtoken")
+    program._conf.set_default("seconds", 2, group="keystone_authtoken")
+    write(tmp_path, "[keystone_authtoken]\nmemcached = two\n")
+    assert [change.text() for change in program.reread().waiting] == [
+        "keystone_authtoken.memcached: needs a restart; one stays in force"
+    ]
+
+
+def test_a_dollar_sign_in_a_changed_value(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+    program = loader("--config-file", str(path))
+    program.load()
+    write(tmp_path, "[DEFAULT]\ndefault_schedule_zone = a$$host\n")
+    program.reread().apply()
+    assert program._conf.default_schedule_zone == "a$host"
+    again = program.reread()
+    assert again.taken == []
 
 
 def test_reread_keeps_all_former_values_if_one_is_wrong(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from novalite import exception, log
 from novalite.objects import base, capacity, selection
 from novalite.objects.request_spec import Generation
 from novalite.objects.selection import SelectRequest
+from novalite.scheduler import host_manager, rpcapi
 from novalite.scheduler import manager as manager_module
-from novalite.scheduler import rpcapi
 from novalite.scheduler.filters.base import Filter
 from tests.unit.scheduler import fakes
 
@@ -292,3 +292,25 @@ def test_a_hundred_parallel_creates_spread_over_twenty_hosts(seed):
             landed[host] += 1
     assert len(landed) == 20
     assert set(landed.values()) <= {4, 5, 6}
+
+
+def test_reload_takes_over_every_option_of_the_pipeline():
+    manager = make(one_host())
+    conf = manager.conf
+    conf.set_override("enabled_filters", ["RamFilter"], "filter_scheduler")
+    conf.set_override("host_subset_size", 4, "filter_scheduler")
+    conf.set_override("shuffle_best_same_weighed_hosts", True, "filter_scheduler")
+    conf.set_override("max_attempts", 6, "scheduler")
+    for name in ("ram", "cpu", "disk"):
+        conf.set_override(f"{name}_weight_multiplier", -2.0, "filter_scheduler")
+    conf.set_override("service_down_time", 44)
+    conf.set_override("host_refresh_interval", 0.25, "scheduler")
+    conf.set_override("refresh_delay", 0.5, "testing")
+    conf.set_override("host_sweep_interval", 70.0, "scheduler")
+    conf.set_override("default_availability_zone", "other")
+    manager.reload()
+    pipeline = manager._pipeline
+    assert [type(one).__name__ for one in pipeline._filters] == ["RamFilter"]
+    assert [one.multiplier for one in pipeline._weighers] == [-2.0, -2.0, -2.0]
+    assert (pipeline._subset, pipeline._shuffle, pipeline._attempts) == (4, True, 6)
+    assert manager._hosts._settings == host_manager.Settings(44.0, 0.75, 70.0, "other")

@@ -9,7 +9,7 @@ is what a tenant can do. Pure.
 import math
 from collections.abc import Iterable
 
-from novalite.objects.decision import Decision, Miss
+from novalite.objects.decision import Decision, Miss, filter_name
 from novalite.objects.reason import Reason, number
 
 # What is said of one host and of several hosts that a filter removed with this code.
@@ -65,7 +65,7 @@ def counted(decision: Decision) -> str:
                 causes[code] = causes.get(code, 0) + hosts
                 left -= hosts
         if left > 0:
-            words = _REMOVED.format(filter=safe_name(count.filter))
+            words = _REMOVED.format(filter=filter_name(count.filter))
             causes[words] = causes.get(words, 0) + left
     if not causes:
         return f"none of {_hosts(decision.hosts)} was taken"
@@ -78,11 +78,6 @@ def counted(decision: Decision) -> str:
             return f"all {decision.hosts} hosts {words}"
     parts = [f"{hosts} {_phrase(code, hosts)}" for code, hosts in causes.items()]
     return f"of {_hosts(decision.hosts)} {listed(parts)}"
-
-
-def safe_name(name: str) -> str:
-    """Return a filter's name; what is no name of a class is not shown."""
-    return name if name.isascii() and name.isidentifier() and len(name) <= 64 else "a filter"
 
 
 def _phrase(code: str, hosts: int) -> str:

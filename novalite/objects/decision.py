@@ -139,7 +139,7 @@ class Decision:
         """Return the counts in one line that a tenant may read: ``3 hosts: RamFilter 2, ...``."""
         hosts = "1 host" if self.hosts == 1 else f"{self.hosts} hosts"
         parts = [
-            f"{count.filter} {count.start - count.end}"
+            f"{filter_name(count.filter)} {count.start - count.end}"
             for count in self.filters
             if count.start > count.end
         ]
@@ -183,22 +183,32 @@ class Decision:
             parts = ", ".join(
                 f"{name} {number(raw)} -> {normalised:.3f} x {number(multiplier)}"
                 for (name, multiplier), raw, normalised in zip(
-                    self.weighers, row.raw, row.normalised, strict=True
+                    # A host that was not weighed against any other has no numbers.
+                    self.weighers,
+                    row.raw,
+                    row.normalised,
+                    strict=bool(row.raw),
                 )
             )
             yield f"Weight {row.total:.4f} {_where(row.host, row.node)}: {parts}"
 
     def tenant_view(self) -> dict[str, Any]:
-        """Return what a tenant may see: codes and counts, no host and no size of one."""
+        """Return what a tenant may see: codes and counts, no host and no size of one.
+
+        Names and codes of filters that are not ours may say anything; those are not shown.
+        """
         return {
             "hosts": self.hosts,
             "survivors": self.survivors,
-            "filters": [count._asdict() for count in self.filters],
+            "filters": [_tenants_count(count)._asdict() for count in self.filters],
         }
 
     def admin_view(self) -> dict[str, Any]:
         """Return everything under names, as JSON primitives."""
-        return self.tenant_view() | {
+        return {
+            "hosts": self.hosts,
+            "survivors": self.survivors,
+            "filters": [count._asdict() for count in self.filters],
             "need": self.need._asdict(),
             "host": self.host,
             "node": self.node,
@@ -211,7 +221,7 @@ class Decision:
         }
 
     def _weighed_view(self, row: Weighed) -> dict[str, Any]:
-        columns = zip(self.weighers, row.raw, row.normalised, strict=True)
+        columns = zip(self.weighers, row.raw, row.normalised, strict=bool(row.raw))
         return {
             "host": row.host,
             "node": row.node,
@@ -227,6 +237,19 @@ class Decision:
                 for (name, multiplier), raw, normalised in columns
             ],
         }
+
+
+def filter_name(name: str) -> str:
+    """Return the name of a filter's class; what is none is not told to everybody."""
+    return name if name.isascii() and name.isidentifier() and len(name) <= _DETAIL else "a filter"
+
+
+def _tenants_count(count: FilterCount) -> FilterCount:
+    codes: dict[str, int] = {}
+    for code, hosts in count.codes.items():
+        known = code if code in WORDS else "other"
+        codes[known] = codes.get(known, 0) + hosts
+    return count._replace(filter=filter_name(count.filter), codes=codes)
 
 
 def _row(kind: Any, row: Any) -> Any:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Query parameters that every list has in common: limit, marker, sort keys, yes and no."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from oslo_config import cfg
 
@@ -51,6 +50,22 @@ def last(query: Mapping[str, list[str]], name: str) -> str | None:
     return items[-1] if items else None
 
 
+def refuse_unknown(
+    query: Mapping[str, list[str]], version: int, *names: str, since: int = 75
+) -> None:
+    """Refuse any other parameter than *names* from 2.*since* on; before, it is ignored.
+
+    :raises exception.ValidationError: naming what is not known
+    """
+    others = sorted(set(query) - set(names)) if version >= since else []
+    if others:
+        shown = ", ".join(repr(name[:_SHOWN]) for name in others[:5])
+        raise exception.ValidationError(
+            detail="Invalid input for query parameters: Additional properties are not allowed "
+            f"({shown} {'was' if len(others) == 1 else 'were'} unexpected)"
+        )
+
+
 def page(conf: cfg.ConfigOpts, query: Mapping[str, list[str]]) -> Page:
     """Read limit and marker; a limit above max_limit is cut to it, 0 asks for an empty list.
 
@@ -66,6 +81,21 @@ def page(conf: cfg.ConfigOpts, query: Mapping[str, list[str]]) -> Page:
         # More digits than this are above any max_limit, whatever they say.
         limit = most if len(text.lstrip("0")) > 9 else min(int(text), most)
     return Page(limit, last(query, "marker"))
+
+
+def offset(conf: cfg.ConfigOpts, query: Mapping[str, list[str]]) -> tuple[int, int]:
+    """Read offset and limit of a list without markers; a limit of 0 is the greatest one there.
+
+    :raises exception.ValidationError: one of them is no whole number or negative
+    """
+    most = int(conf.api.max_limit)
+    found = {}
+    for name in ("offset", "limit"):
+        text = last(query, name) or "0"
+        if not (text.isascii() and text.isdigit()):
+            raise refuse(name, text, "does not match '^[0-9]+$'")
+        found[name] = 10**9 if len(text.lstrip("0")) > 9 else int(text)
+    return found["offset"], min(found["limit"] or most, most)
 
 
 def boolean(name: str, text: str) -> bool:
@@ -96,17 +126,18 @@ def number(name: str, text: str, lowest: int = 0, highest: int = 2**31 - 1) -> i
 
 
 def sorting(
-    query: Mapping[str, list[str]], allowed: Mapping[str, Any], default: list[tuple[str, str]]
+    query: Mapping[str, list[str]], allowed: Iterable[str], default: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """Read sort_key and sort_dir, which may be repeated; return (key, direction) pairs.
 
     :raises exception.ValidationError: an unknown key or direction
     """
+    known = frozenset(allowed)
     keys = query.get("sort_key", [])
     directions = query.get("sort_dir", [])
     for key in keys:
-        if key not in allowed:
-            raise refuse("sort_key", key, f"is not one of {sorted(allowed)}")
+        if key not in known:
+            raise refuse("sort_key", key, f"is not one of {sorted(known)}")
     for direction in directions:
         if direction not in ("asc", "desc"):
             raise refuse("sort_dir", direction, "is not one of ['asc', 'desc']")

@@ -17,6 +17,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\Z")
 _TEXTS = {
     "name": "An invalid 'name' value was provided. The name must be: printable characters. "
     "Can not start or end with whitespace.",
+    "keypair_name": "Keypair name contains unsafe characters. Valid characters are letters, "
+    "digits, blanks, hyphens and underscores. Can not start or end with whitespace.",
     "flavor_id": "An invalid flavor id was provided. Valid characters are letters, digits, "
     "blanks, dots, hyphens and underscores.",
 }
@@ -73,6 +75,13 @@ def _flavor_id(value: Any) -> bool:
     if not isinstance(value, str):
         return True
     return value == value.strip() and re.fullmatch(r"[\w. -]+", value, re.ASCII) is not None
+
+
+@CHECKER.checks("keypair_name")
+def _keypair_name(value: Any) -> bool:
+    if not isinstance(value, str):
+        return True
+    return value == value.strip() and re.fullmatch(r"[\w -]*", value, re.ASCII) is not None
 
 
 @CHECKER.checks("ipv4", raises=ValueError)

@@ -20,9 +20,12 @@ from novalite.api.resources import (
     hypervisors,
     instance_actions,
     ips,
+    keypairs,
     server_actions,
+    server_groups,
     servers,
     services,
+    simple_tenant_usage,
     versions,
 )
 from novalite.api.wakeup import Wakeup
@@ -63,6 +66,12 @@ ROUTES: dict[str, type[Resource]] = {
     "/v2.1/os-hypervisors/{hypervisor_id}/uptime": hypervisors.HypervisorUptimeResource,
     "/v2.1/os-hypervisors/{hypervisor_id}/search": hypervisors.HypervisorSearchResource,
     "/v2.1/os-hypervisors/{hypervisor_id}/servers": hypervisors.HypervisorServersResource,
+    "/v2.1/os-keypairs": keypairs.KeypairsResource,
+    "/v2.1/os-keypairs/{keypair_name}": keypairs.KeypairResource,
+    "/v2.1/os-server-groups": server_groups.ServerGroupsResource,
+    "/v2.1/os-server-groups/{server_group_id}": server_groups.ServerGroupResource,
+    "/v2.1/os-simple-tenant-usage": simple_tenant_usage.TenantUsagesResource,
+    "/v2.1/os-simple-tenant-usage/{tenant_id}": simple_tenant_usage.TenantUsageResource,
     "/v2.1/os-availability-zone": availability_zones.AvailabilityZonesResource,
     "/v2.1/os-availability-zone/detail": availability_zones.AvailabilityZonesDetailResource,
 }

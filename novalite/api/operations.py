@@ -17,9 +17,18 @@ import sqlalchemy as sa
 
 from novalite import context as context_module
 from novalite import exception, log
+from novalite.api import quotas as api_quotas
 from novalite.api import server_request, zones
 from novalite.api.parts import Parts
-from novalite.db import builds, deletes, flavors, instance_queries
+from novalite.db import (
+    builds,
+    deletes,
+    flavors,
+    instance_queries,
+    key_pairs,
+    quotas,
+    server_groups,
+)
 from novalite.objects.flavor import Flavor
 from novalite.objects.instance import Instance
 from novalite.objects.request_spec import ImageMeta, RequestSpec
@@ -39,7 +48,8 @@ def create_servers(
 ) -> list[Instance]:
     """Accept new servers: rows for server, request and open action, then wake a conductor.
 
-    :raises exception.Invalid: flavor, image, network, security group or zone cannot be had
+    :raises exception.Invalid: flavor, image, network, security group, key pair, server group or
+        zone cannot be had
     :raises exception.PolicyNotAuthorized: a forced host is for administrators
     """
     if not context.project_id:
@@ -48,6 +58,8 @@ def create_servers(
         parts.policy.check(context, "servers:create:forced_host")
     zones.check(parts.conf, request.zone)
     flavor = _flavor(parts, context, request.flavor_id)
+    _check_key_pair(parts, context, request.key_name)
+    _check_group(parts, context, request.hints.get("group"))
     image = parts.images.get(context, request.image_id)
     check_image_fits(flavor, image)
     parts.networks.security_groups(context, request.security_groups)
@@ -56,6 +68,7 @@ def create_servers(
     first = wanted[0][0]
 
     def work(conn: sa.Connection) -> None:
+        _join_group(conn, parts, context, request.hints.get("group"), wanted)
         builds.create(conn, context, wanted, grace=float(parts.conf.conductor.pending_grace))
 
     _commit(parts, work, lambda conn: instance_queries.exists(conn, first.uuid))
@@ -87,6 +100,49 @@ def _flavor(parts: Parts, context: Context, flavor_id: str) -> Flavor:
     if flavor.disabled:
         raise exception.FlavorInBodyNotFound(flavor_id=flavor_id)
     return flavor
+
+
+def _check_key_pair(parts: Parts, context: Context, name: str | None) -> None:
+    """Refuse a key pair that the user does not have; the server keeps the name alone."""
+    if name is None:
+        return
+    try:
+        parts.database.read(lambda conn: key_pairs.get(conn, str(context.user_id or ""), name))
+    except exception.KeypairNotFound as error:
+        raise exception.InvalidInput("Invalid key_name provided.") from error
+
+
+def _check_group(parts: Parts, context: Context, group: str | None) -> None:
+    """Refuse a group that the project does not have, before anything is counted in it."""
+    if group is None:
+        return
+    project = str(context.project_id)
+    try:
+        parts.database.read(lambda conn: server_groups.get(conn, group, project))
+    except exception.InstanceGroupNotFound as error:
+        raise exception.InstanceGroupInBodyNotFound(group_uuid=group) from error
+
+
+def _join_group(
+    conn: sa.Connection,
+    parts: Parts,
+    context: Context,
+    group: str | None,
+    wanted: list[tuple[Instance, RequestSpec]],
+) -> None:
+    """Put the new servers into the group of the scheduler hint."""
+    if group is None:
+        return
+    project, uuids = str(context.project_id), [instance.uuid for instance, _spec in wanted]
+    quotas.enforce(
+        conn,
+        api_quotas.options(parts.conf),
+        project,
+        str(context.user_id or ""),
+        {"server_group_members": len(uuids)},
+        group_uuid=group,
+    )
+    server_groups.join(conn, group, project, uuids)
 
 
 def check_image_fits(flavor: Flavor, image: ImageMeta) -> None:
@@ -137,6 +193,7 @@ def _instance(
         flavor=flavor,
         availability_zone=request.zone.zone,
         image_ref=image.id or request.image_id,
+        key_name=request.key_name,
         user_data=request.user_data,
         config_drive=request.config_drive,
         reservation_id=reservation,

@@ -41,6 +41,7 @@ class ServerRequest:
     metadata: dict[str, str] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
     hints: dict[str, Any] = field(default_factory=dict)
+    key_name: str | None = None
     description: str | None = None
     user_data: str | None = None
     config_drive: bool = False
@@ -71,6 +72,7 @@ def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerReq
         metadata=_metadata(server),
         tags=sorted(set(server.get("tags", ()))),
         hints=_hints(body),
+        key_name=server.get("key_name"),
         description=server.get("description"),
         user_data=server.get("user_data") or None,
         config_drive=truth("config_drive", server.get("config_drive")),
@@ -112,8 +114,6 @@ def address(text: str | None) -> str | None:
 
 
 def _refuse_unsupported(server: dict[str, Any]) -> None:
-    if server.get("key_name"):
-        raise exception.InvalidInput("Invalid key_name provided.")
     if server.get("personality"):
         raise exception.InvalidInput("personality (file injection) is not supported by this cloud.")
     if server.get("block_device_mapping"):
@@ -237,11 +237,7 @@ def _metadata(server: dict[str, Any]) -> dict[str, str]:
 
 
 def _hints(body: dict[str, Any]) -> dict[str, Any]:
-    hints = {**body.get("OS-SCH-HNT:scheduler_hints", {}), **body.get("os:scheduler_hints", {})}
-    if "group" in hints:
-        # No server group can exist yet, so none can be found.
-        raise exception.InvalidInput(f"Instance group {hints['group']} could not be found.")
-    return hints
+    return {**body.get("OS-SCH-HNT:scheduler_hints", {}), **body.get("os:scheduler_hints", {})}
 
 
 def _password() -> str:

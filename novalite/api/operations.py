@@ -11,6 +11,7 @@ import string
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
@@ -43,6 +44,19 @@ _GIB = 2**30
 Context = context_module.RequestContext
 
 
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """What the servers of one request are known by, the same however often they are stored."""
+
+    uuids: list[str]
+    moment: float = field(default_factory=time.time)
+    reservation_id: str = field(
+        default_factory=lambda: (
+            "r-" + "".join(secrets.choice(_RESERVATION_LETTERS) for _ in range(8))
+        )
+    )
+
+
 def create_servers(
     parts: Parts, context: Context, request: server_request.ServerRequest
 ) -> list[Instance]:
@@ -51,31 +65,36 @@ def create_servers(
     :raises exception.Invalid: flavor, image, network, security group, key pair, server group or
         zone cannot be had
     :raises exception.PolicyNotAuthorized: a forced host is for administrators
+    :raises exception.OverQuota: not even min_count of them fit into the quotas of project and user
     """
     if not context.project_id:
         raise exception.Forbidden("A server needs a project; the token is for none.")
     if request.zone.forced:
         parts.policy.check(context, "servers:create:forced_host")
     zones.check(parts.conf, request.zone)
-    flavor = _flavor(parts, context, request.flavor_id)
+    flavor, limited = _flavor(parts, context, request.flavor_id)
     _check_key_pair(parts, context, request.key_name)
     _check_group(parts, context, request.hints.get("group"))
     image = parts.images.get(context, request.image_id)
     check_image_fits(flavor, image)
     parts.networks.security_groups(context, request.security_groups)
     request.networks = parts.networks.validate(context, request.networks, request.count)
-    wanted = _instances(context, request, flavor, image)
-    first = wanted[0][0]
+    origin = _Origin([str(uuid.uuid4()) for _ in range(request.count)])
+    batch = api_quotas.batch(request, flavor)
+    accepted: list[tuple[Instance, RequestSpec]] = []
 
     def work(conn: sa.Connection) -> None:
-        _join_group(conn, parts, context, request.hints.get("group"), wanted)
-        builds.create(conn, context, wanted, grace=float(parts.conf.conductor.pending_grace))
+        # First of all, since it takes the lock under which the quotas of a project are counted.
+        count = api_quotas.admit(parts.conf, conn, context, batch, limited=limited)
+        accepted[:] = _instances(context, request, flavor, image, origin, count)
+        _join_group(conn, parts, context, request.hints.get("group"), accepted)
+        builds.create(conn, context, accepted, grace=float(parts.conf.conductor.pending_grace))
 
-    _commit(parts, work, lambda conn: instance_queries.exists(conn, first.uuid))
-    for instance, _spec in wanted:
+    _commit(parts, work, lambda conn: instance_queries.exists(conn, origin.uuids[0]))
+    for instance, _spec in accepted:
         LOG.info("step=1 accepted for building", context=context, instance=instance.uuid)
-    parts.wakeup.run_reservation(context, first.reservation_id)
-    return [instance for instance, _spec in wanted]
+    parts.wakeup.run_reservation(context, origin.reservation_id)
+    return [instance for instance, _spec in accepted]
 
 
 def _commit(
@@ -91,15 +110,18 @@ def _commit(
             raise
 
 
-def _flavor(parts: Parts, context: Context, flavor_id: str) -> Flavor:
-    project = None if context.is_admin else context.project_id
+def _flavor(parts: Parts, context: Context, flavor_id: str) -> tuple[Flavor, bool]:
+    """Return the flavor, and whether limits were set in the database for the project."""
+    owner, private = str(context.project_id), not context.is_admin
     try:
-        flavor = parts.database.read(lambda conn: flavors.get(conn, flavor_id, project))
+        flavor, limited = parts.database.read(
+            lambda conn: flavors.get_for_server(conn, flavor_id, owner, check_access=private)
+        )
     except exception.FlavorNotFound as error:
         raise exception.FlavorInBodyNotFound(flavor_id=flavor_id) from error
     if flavor.disabled:
         raise exception.FlavorInBodyNotFound(flavor_id=flavor_id)
-    return flavor
+    return flavor, limited
 
 
 def _check_key_pair(parts: Parts, context: Context, name: str | None) -> None:
@@ -163,12 +185,13 @@ def _instances(
     request: server_request.ServerRequest,
     flavor: Flavor,
     image: ImageMeta,
+    origin: _Origin,
+    count: int,
 ) -> list[tuple[Instance, RequestSpec]]:
-    reservation = "r-" + "".join(secrets.choice(_RESERVATION_LETTERS) for _ in range(8))
-    moment = time.time()
+    names = server_request.names(request.name, count)
     return [
-        _instance(context, request, flavor, image, reservation, moment, index, name)
-        for index, name in enumerate(server_request.names(request.name, request.count))
+        _instance(context, request, flavor, image, origin, index, name)
+        for index, name in enumerate(names)
     ]
 
 
@@ -177,12 +200,11 @@ def _instance(
     request: server_request.ServerRequest,
     flavor: Flavor,
     image: ImageMeta,
-    reservation: str,
-    moment: float,
+    origin: _Origin,
     index: int,
     name: str,
 ) -> tuple[Instance, RequestSpec]:
-    key = str(uuid.uuid4())
+    key = origin.uuids[index]
     instance = Instance(
         uuid=key,
         project_id=str(context.project_id),
@@ -196,7 +218,7 @@ def _instance(
         key_name=request.key_name,
         user_data=request.user_data,
         config_drive=request.config_drive,
-        reservation_id=reservation,
+        reservation_id=origin.reservation_id,
         launch_index=index,
         access_ip_v4=request.access_ip_v4,
         access_ip_v6=request.access_ip_v6,
@@ -204,8 +226,8 @@ def _instance(
         metadata=request.metadata,
         tags=request.tags,
         security_groups=request.security_groups,
-        created_at=moment,
-        updated_at=moment,
+        created_at=origin.moment,
+        updated_at=origin.moment,
     )
     spec = RequestSpec(
         instance_uuid=key,

@@ -20,7 +20,6 @@ from novalite.api import paging, zones
 from novalite.api.schemas import servers as schemas
 from novalite.objects.request_spec import NetworkRequest
 
-MAX_METADATA = 128
 _PASSWORD_LENGTH = 12
 _PASSWORD_LETTERS = "".join(
     char for char in string.ascii_letters + string.digits if char not in "0O1lI"
@@ -29,12 +28,14 @@ _PASSWORD_LETTERS = "".join(
 
 @dataclass(slots=True)
 class ServerRequest:
-    """One request for one or several equal servers; ``networks`` None is "auto", [] "none"."""
+    """One request for ``count`` equal servers, or as many as quotas allow but at least ``least``;
+    ``networks`` None is "auto", [] "none"."""
 
     name: str
     flavor_id: str
     image_id: str
     zone: zones.Wanted
+    least: int = 1
     count: int = 1
     networks: list[NetworkRequest] | None = None
     security_groups: list[str] = field(default_factory=list)
@@ -56,20 +57,20 @@ def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerReq
     """Read a create body.
 
     :raises exception.Invalid: something cannot be had
-    :raises exception.MetadataLimitExceeded: too many metadata items
     """
     server = body["server"]
     _refuse_unsupported(server)
-    count = _count(server)
+    least, count = _counts(server)
     request = ServerRequest(
         name=server["name"],
         flavor_id=str(server["flavorRef"]),
         image_id=_image(server),
         zone=zones.parse(server.get("availability_zone"), conf.default_schedule_zone),
+        least=least,
         count=count,
         networks=_networks(server, version, count),
         security_groups=_security_groups(server),
-        metadata=_metadata(server),
+        metadata=server.get("metadata", {}),
         tags=sorted(set(server.get("tags", ()))),
         hints=_hints(body),
         key_name=server.get("key_name"),
@@ -87,8 +88,8 @@ def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerReq
     return request
 
 
-def _count(server: dict[str, Any]) -> int:
-    """Return how many servers are wanted: as many as max_count allows.
+def _counts(server: dict[str, Any]) -> tuple[int, int]:
+    """Return how many servers are wanted, at least and at best.
 
     :raises exception.InvalidInput: min_count is above max_count or above what one request may ask
     """
@@ -98,7 +99,7 @@ def _count(server: dict[str, Any]) -> int:
         raise exception.InvalidInput("min_count must be <= max_count")
     if least > schemas.MAX_COUNT:
         raise exception.InvalidInput(f"min_count must be <= {schemas.MAX_COUNT}")
-    return min(most, schemas.MAX_COUNT)
+    return least, min(most, schemas.MAX_COUNT)
 
 
 def truth(name: str, value: Any) -> bool:
@@ -227,13 +228,6 @@ def _networks(server: dict[str, Any], version: int, count: int) -> list[NetworkR
 def _security_groups(server: dict[str, Any]) -> list[str]:
     names = [group["name"] for group in server.get("security_groups", ()) if group.get("name")]
     return list(dict.fromkeys(names)) or ["default"]
-
-
-def _metadata(server: dict[str, Any]) -> dict[str, str]:
-    metadata: dict[str, str] = server.get("metadata", {})
-    if len(metadata) > MAX_METADATA:
-        raise exception.MetadataLimitExceeded(allowed=MAX_METADATA)
-    return metadata
 
 
 def _hints(body: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from novalite import exception
-from novalite.db import schema
+from novalite.db import quota_limits, schema
 from novalite.objects.flavor import Flavor
 
 _t = schema.flavors
@@ -66,6 +66,9 @@ class Query:
 
 
 _GET = sa.select(_t).where(_t.c.flavorid == sa.bindparam("flavorid_"))
+_GET_FOR_SERVER = sa.select(
+    _t, quota_limits.has_limits(sa.bindparam("owner_", type_=sa.String)).label("limited")
+).where(_t.c.flavorid == sa.bindparam("flavorid_"))
 _HAS_ACCESS = sa.select(_a.c.flavorid).where(
     _a.c.flavorid == sa.bindparam("flavorid_"), _a.c.project_id == sa.bindparam("project_id_")
 )
@@ -81,13 +84,34 @@ def get(conn: sa.Connection, flavorid: str, project_id: str | None = None) -> Fl
     :raises exception.FlavorNotFound: there is none that may be seen
     """
     row = conn.execute(_GET, {"flavorid_": flavorid}).first()
+    return _from_row(_seen(conn, row, flavorid, project_id))
+
+
+def get_for_server(
+    conn: sa.Connection, flavorid: str, owner: str, *, check_access: bool
+) -> tuple[Flavor, bool]:
+    """Return the flavor of a new server of project *owner*, and whether limits were set in the
+    database for that project: so no statement has to be sent about quotas where there are none.
+
+    :raises exception.FlavorNotFound: there is none, or with *check_access* none that it may use
+    """
+    row = conn.execute(_GET_FOR_SERVER, {"flavorid_": flavorid, "owner_": owner}).first()
+    row = _seen(conn, row, flavorid, owner if check_access else None)
+    return _from_row(row), bool(row.limited)
+
+
+def _seen(conn: sa.Connection, row: Any, flavorid: str, project_id: str | None) -> Any:
+    """Return the row of a flavor, if the project may use it.
+
+    :raises exception.FlavorNotFound: it may not, or there is no row
+    """
     if row is None:
         raise exception.FlavorNotFound(flavor_id=flavorid)
     if project_id is not None and not row.is_public:
         values = {"flavorid_": flavorid, "project_id_": project_id}
         if conn.execute(_HAS_ACCESS, values).first() is None:
             raise exception.FlavorNotFound(flavor_id=flavorid)
-    return _from_row(row)
+    return row
 
 
 def page(conn: sa.Connection, query: Query) -> tuple[list[Flavor], bool]:

@@ -32,6 +32,8 @@ RESOURCES = (
     "server_groups",
     "server_group_members",
 )
+# What the network service counts since long. Limits are kept for old clients and hold for nothing.
+NETWORK = ("fixed_ips", "floating_ips", "security_groups", "security_group_rules")
 # In quota_limits a limit of the whole project is one of nobody.
 _NOBODY = ""
 
@@ -102,7 +104,7 @@ class Limits:
     user: Mapping[str, int]
 
     def effective(self, resource: str) -> int:
-        """Return the stricter one of both limits."""
+        """Return the stricter one of both limits, which is what the user can use."""
         found = [limit for limit in self.of(resource) if limit >= 0]
         return min(found, default=UNLIMITED)
 
@@ -132,7 +134,7 @@ def limits(
 ) -> Limits:
     """Return what holds: a project's row goes before the class ``default``, that before the
     option; a user's row holds besides the project's limit."""
-    project = {resource: limits_of(resource) for resource in RESOURCES}
+    project = _of_options(limits_of)
     own, user = {}, {}
     values = {"project_": project_id, "user_": user_id or _NOBODY}
     for owner, resource, limit in conn.execute(_LIMITS, values):
@@ -145,6 +147,12 @@ def limits(
         else:
             user[resource] = limit
     return Limits({**project, **own}, user)
+
+
+def _of_options(limits_of: LimitsOf) -> dict[str, int]:
+    found = dict.fromkeys(NETWORK, UNLIMITED)
+    found.update({resource: limits_of(resource) for resource in RESOURCES})
+    return found
 
 
 def lock(conn: sa.Connection, key: str) -> None:
@@ -182,10 +190,12 @@ def delete_limits(conn: sa.Connection, project_id: str, user_id: str = _NOBODY) 
     conn.execute(statement)
 
 
-def class_limits(conn: sa.Connection, class_name: str) -> dict[str, int]:
-    """Return the limits that were set for a class."""
+def of_class(conn: sa.Connection, limits_of: LimitsOf, class_name: str) -> Limits:
+    """Return what holds in a class: its own limit, else the option."""
     statement = sa.select(_c.c.resource, _c.c.hard_limit).where(_c.c.class_name == class_name)
-    return {row.resource: row.hard_limit for row in conn.execute(statement)}
+    found = _of_options(limits_of)
+    found.update({row.resource: row.hard_limit for row in conn.execute(statement)})
+    return Limits(found, {})
 
 
 def set_class_limits(conn: sa.Connection, class_name: str, values: Mapping[str, int]) -> None:

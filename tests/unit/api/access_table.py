@@ -49,6 +49,7 @@ WHO: dict[str, tuple[str, str]] = {
 
 _SERVER = "/v2.1/servers/{server_id}"
 _FLAVOR = "/v2.1/flavors/{flavor_id}"
+_QUOTAS = "/v2.1/os-quota-sets/{tenant_id}"
 _HYPERVISOR = "/v2.1/os-hypervisors/{hypervisor_id}"
 
 # (method, URL of app.ROUTES, and for an action "#" with its key) -> (rule, kind of WHO). A URL of
@@ -99,6 +100,14 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
     ("GET", f"{_HYPERVISOR}/uptime"): ("os-hypervisors:uptime", "admin"),
     ("GET", f"{_HYPERVISOR}/search@52"): ("os-hypervisors:search", "admin"),
     ("GET", f"{_HYPERVISOR}/servers@52"): ("os-hypervisors:servers", "admin"),
+    ("GET", "/v2.1/limits"): ("limits", "anybody"),
+    ("GET", _QUOTAS): ("os-quota-sets:show", "project's readers"),
+    ("PUT", _QUOTAS): ("os-quota-sets:update", "admin"),
+    ("DELETE", _QUOTAS): ("os-quota-sets:delete", "admin"),
+    ("GET", f"{_QUOTAS}/defaults"): ("os-quota-sets:defaults", "anybody"),
+    ("GET", f"{_QUOTAS}/detail"): ("os-quota-sets:detail", "project's readers"),
+    ("GET", "/v2.1/os-quota-class-sets/{quota_class}"): ("os-quota-class-sets:show", "admin"),
+    ("PUT", "/v2.1/os-quota-class-sets/{quota_class}"): ("os-quota-class-sets:update", "admin"),
     ("GET", "/v2.1/os-availability-zone"): ("os-availability-zone:list", "anybody"),
     ("GET", "/v2.1/os-availability-zone/detail"): ("os-availability-zone:detail", "admin"),
 }
@@ -133,15 +142,6 @@ RESERVED = frozenset(
         "os-keypairs:create",
         "os-keypairs:show",
         "os-keypairs:delete",
-        "os-quota-sets:show",
-        "os-quota-sets:detail",
-        "os-quota-sets:defaults",
-        "os-quota-sets:update",
-        "os-quota-sets:delete",
-        "os-quota-class-sets:show",
-        "os-quota-class-sets:update",
-        "limits",
-        "limits:other_project",
         "os-server-groups:index",
         "os-server-groups:index:all_projects",
         "os-server-groups:create",

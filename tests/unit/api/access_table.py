@@ -16,6 +16,7 @@ _READER = "yes yes yes 403   yes yes yes 403   403 403"
 _MEMBER = "yes yes 403 403   yes yes 403 403   403 403"
 _ADMIN = " yes 403 403 403   yes 403 403 403   403 403"
 _ANYBODY = "yes yes yes yes   yes yes yes yes   yes 403"
+_PROJECT = "yes yes yes yes   yes yes yes yes   403 403"
 _OPEN = "  yes yes yes yes   yes yes yes yes   yes yes"
 WHO: dict[str, tuple[str, str]] = {
     # Acts on what is the caller's own project anyway.
@@ -24,6 +25,7 @@ WHO: dict[str, tuple[str, str]] = {
     "admin": (_ADMIN, _ADMIN),
     # No role is needed.
     "anybody": (_ANYBODY, _ANYBODY),
+    "anybody in a project": (_PROJECT, _PROJECT),
     # No rule is asked, as in Nova.
     "open": (_OPEN, _OPEN),
     # The id of an object: that of another project does not exist.
@@ -59,11 +61,26 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
     ("POST", "/v2.1/servers"): ("servers:create", "member"),
     ("GET", "/v2.1/servers/detail"): ("servers:detail", "reader"),
     ("GET", _SERVER): ("servers:show", "its readers"),
-    ("GET", f"{_SERVER}/explain"): ("servers:explain", "its readers"),
     ("PUT", _SERVER): ("servers:update", "its members"),
     ("DELETE", _SERVER): ("servers:delete", "its members"),
     ("POST", f"{_SERVER}/action#os-getConsoleOutput"): ("os-console-output", "its members"),
     ("POST", f"{_SERVER}/action#forceDelete"): ("os-deferred-delete:force", "its members"),
+    ("GET", f"{_SERVER}/explain"): ("servers:explain", "its readers"),
+    ("POST", f"{_SERVER}/action#lock"): ("os-lock-server:lock", "its members"),
+    ("POST", f"{_SERVER}/action#unlock"): ("os-lock-server:unlock", "its members"),
+    ("GET", f"{_SERVER}/metadata"): ("server-metadata:index", "its readers"),
+    ("POST", f"{_SERVER}/metadata"): ("server-metadata:create", "its members"),
+    ("PUT", f"{_SERVER}/metadata"): ("server-metadata:update_all", "its members"),
+    ("GET", f"{_SERVER}/metadata/{{key}}"): ("server-metadata:show", "its readers"),
+    ("PUT", f"{_SERVER}/metadata/{{key}}"): ("server-metadata:update", "its members"),
+    ("DELETE", f"{_SERVER}/metadata/{{key}}"): ("server-metadata:delete", "its members"),
+    ("GET", f"{_SERVER}/tags"): ("os-server-tags:index", "its readers"),
+    ("PUT", f"{_SERVER}/tags"): ("os-server-tags:update_all", "its members"),
+    ("DELETE", f"{_SERVER}/tags"): ("os-server-tags:delete_all", "its members"),
+    ("GET", f"{_SERVER}/tags/{{tag}}"): ("os-server-tags:show", "its readers"),
+    ("PUT", f"{_SERVER}/tags/{{tag}}"): ("os-server-tags:update", "its members"),
+    ("DELETE", f"{_SERVER}/tags/{{tag}}"): ("os-server-tags:delete", "its members"),
+    ("GET", f"{_SERVER}/topology"): ("compute:server:topology:index", "its readers"),
     ("GET", f"{_SERVER}/ips"): ("ips:index", "its readers"),
     ("GET", f"{_SERVER}/ips/{{network}}"): ("ips:show", "its readers"),
     ("GET", f"{_SERVER}/os-instance-actions"): ("os-instance-actions:list", "its readers"),
@@ -75,6 +92,7 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
     ("POST", "/v2.1/flavors"): ("os-flavor-manage:create", "admin"),
     ("GET", "/v2.1/flavors/detail"): ("", "open"),
     ("GET", _FLAVOR): ("", "open"),
+    ("PUT", _FLAVOR): ("os-flavor-manage:update", "admin"),
     ("DELETE", _FLAVOR): ("os-flavor-manage:delete", "admin"),
     ("POST", f"{_FLAVOR}/action#addTenantAccess"): (
         "os-flavor-access:add_tenant_access",
@@ -100,7 +118,26 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
     ("GET", f"{_HYPERVISOR}/uptime"): ("os-hypervisors:uptime", "admin"),
     ("GET", f"{_HYPERVISOR}/search@52"): ("os-hypervisors:search", "admin"),
     ("GET", f"{_HYPERVISOR}/servers@52"): ("os-hypervisors:servers", "admin"),
-    ("GET", "/v2.1/limits"): ("limits", "anybody"),
+    ("GET", "/v2.1/os-keypairs"): ("os-keypairs:index", "anybody"),
+    ("POST", "/v2.1/os-keypairs"): ("os-keypairs:create", "anybody"),
+    ("GET", "/v2.1/os-keypairs/{keypair_name}"): ("os-keypairs:show", "its user"),
+    ("DELETE", "/v2.1/os-keypairs/{keypair_name}"): ("os-keypairs:delete", "its user"),
+    ("GET", "/v2.1/os-server-groups"): ("os-server-groups:index", "reader"),
+    ("POST", "/v2.1/os-server-groups"): ("os-server-groups:create", "member"),
+    ("GET", "/v2.1/os-server-groups/{server_group_id}"): (
+        "os-server-groups:show",
+        "its readers",
+    ),
+    ("DELETE", "/v2.1/os-server-groups/{server_group_id}"): (
+        "os-server-groups:delete",
+        "its members",
+    ),
+    ("GET", "/v2.1/os-simple-tenant-usage"): ("os-simple-tenant-usage:list", "admin"),
+    ("GET", "/v2.1/os-simple-tenant-usage/{tenant_id}"): (
+        "os-simple-tenant-usage:show",
+        "project's readers",
+    ),
+    ("GET", "/v2.1/limits"): ("limits", "anybody in a project"),
     ("GET", _QUOTAS): ("os-quota-sets:show", "project's readers"),
     ("PUT", _QUOTAS): ("os-quota-sets:update", "admin"),
     ("DELETE", _QUOTAS): ("os-quota-sets:delete", "admin"),
@@ -118,36 +155,8 @@ DOCUMENTS = frozenset(("/", "/v2", "/v2/", "/v2.1", "/v2.1/", "/healthz"))
 # Rules whose operation is not served yet.
 RESERVED = frozenset(
     (
-        "compute:servers:create:requested_destination",
         "servers:create:trusted_certs",
-        "os-lock-server:lock",
-        "os-lock-server:unlock",
-        "os-lock-server:unlock:unlock_override",
-        "server-metadata:index",
-        "server-metadata:show",
-        "server-metadata:create",
-        "server-metadata:update_all",
-        "server-metadata:update",
-        "server-metadata:delete",
-        "os-server-tags:index",
-        "os-server-tags:show",
-        "os-server-tags:update_all",
-        "os-server-tags:update",
-        "os-server-tags:delete_all",
-        "os-server-tags:delete",
-        "compute:server:topology:index",
         "compute:server:topology:host:index",
         "os-flavor-manage:update",
-        "os-keypairs:index",
-        "os-keypairs:create",
-        "os-keypairs:show",
-        "os-keypairs:delete",
-        "os-server-groups:index",
-        "os-server-groups:index:all_projects",
-        "os-server-groups:create",
-        "os-server-groups:show",
-        "os-server-groups:delete",
-        "os-simple-tenant-usage:list",
-        "os-simple-tenant-usage:show",
     )
 )

@@ -55,7 +55,12 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cloud(conf: cfg.ConfigOpts, template: Path, tmp_path: Path) -> Cloud:
-    shutil.copy(template, tmp_path / "test.db")
+    return make_cloud(conf, template, tmp_path)
+
+
+def make_cloud(conf: cfg.ConfigOpts, template: Path, folder: Path) -> Cloud:
+    """Return a cloud on a copy of *template* in *folder*, which *conf* names."""
+    shutil.copy(template, folder / "test.db")
     database = engine.Database(conf)
     images = FakeImages(
         {

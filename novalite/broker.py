@@ -25,6 +25,8 @@ from kombu import connection as kombu_connection
 from kombu.transport import pyamqp
 from oslo_config import cfg
 
+from novalite import exception
+
 LOG = logging.getLogger(__name__)
 
 # Seconds for one host; a broker on the same network answers in a few milliseconds.
@@ -122,22 +124,45 @@ def handshake(conf: cfg.ConfigOpts) -> bool:
     return False
 
 
+def round_trip(conf: cfg.ConfigOpts, timeout: float) -> None:
+    """Send a message through a queue of its own by a new connection; nothing is left behind.
+
+    A broker that only lets in, because it has run out of memory or disk, does not pass.
+
+    :raises exception.BusUnavailable: no broker of transport_url did it in *timeout* seconds
+    """
+    target = url(conf)
+    for host in target.hosts:
+        connection = _connection(conf, target, host)
+        try:
+            _send_and_get(connection.transport.establish_connection(), timeout)
+            return
+        except (OSError, *connection.connection_errors, *connection.channel_errors) as error:
+            LOG.debug("A new connection to the broker does not work: %s", error)
+        finally:
+            connection.release()
+    raise exception.BusUnavailable()
+
+
+def _send_and_get(link: Any, timeout: float) -> None:
+    arrived: list[Any] = []
+    try:
+        channel = link.channel()
+        queue = channel.queue_declare(exclusive=True, auto_delete=True).queue
+        channel.basic_consume(queue, no_ack=True, callback=arrived.append)
+        channel.basic_publish(amqp.Message("ping"), routing_key=queue)
+        end = time.monotonic() + timeout
+        while not arrived:
+            link.drain_events(timeout=max(0.01, end - time.monotonic()))
+    finally:
+        link.collect()
+
+
 def _try(
     conf: cfg.ConfigOpts, target: messaging.TransportURL, host: messaging.TransportHost
 ) -> str | None:
     """Return None if the login works, or why the broker cannot be reached."""
-    make: Any = kombu_connection.Connection
-    connection = make(
-        transport="amqp",
-        hostname=host.hostname,
-        port=host.port or _PORT,
-        userid=host.username,
-        password=host.password,
-        virtual_host=urllib.parse.unquote(target.virtual_host),
-        login_method=conf.oslo_messaging_rabbit.rabbit_login_method,
-        connect_timeout=_TIMEOUT,
-        ssl=_ssl(conf, str(host.hostname)),
-    )
+    connection = _connection(conf, target, host)
     try:
         # kombu's own connect() sleeps between tries; this is one try.
         connection.transport.establish_connection().close()
@@ -148,6 +173,24 @@ def _try(
     finally:
         connection.release()
     return None
+
+
+def _connection(
+    conf: cfg.ConfigOpts, target: messaging.TransportURL, host: messaging.TransportHost
+) -> Any:
+    """Return a connection to one host that is not made yet."""
+    make: Any = kombu_connection.Connection
+    return make(
+        transport="amqp",
+        hostname=host.hostname,
+        port=host.port or _PORT,
+        userid=host.username,
+        password=host.password,
+        virtual_host=urllib.parse.unquote(target.virtual_host),
+        login_method=conf.oslo_messaging_rabbit.rabbit_login_method,
+        connect_timeout=_TIMEOUT,
+        ssl=_ssl(conf, str(host.hostname)),
+    )
 
 
 def _ssl(conf: cfg.ConfigOpts, hostname: str) -> dict[str, Any] | bool:

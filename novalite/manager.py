@@ -3,7 +3,7 @@
 
 from typing import Any, Protocol
 
-from novalite import periodic
+from novalite import health, periodic
 
 
 class Manager(Protocol):
@@ -21,6 +21,9 @@ class Manager(Protocol):
 
     def periodic_tasks(self) -> list[periodic.Periodic]:
         """Return the tasks that run from now on."""
+
+    def health_checks(self) -> list[health.Check]:
+        """Return what tells whether the service can work, besides its own queues."""
 
     def reload(self) -> None:
         """Take over the options that were read anew on SIGHUP."""

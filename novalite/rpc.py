@@ -25,6 +25,7 @@ LOG = logging.getLogger(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
 
 EXMODS = ["novalite.exception"]
+_ECHO: dict[str, str] = {"namespace": "health", "version": "1.0"}
 
 
 class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
@@ -74,10 +75,21 @@ class Bus:
         return messaging.get_rpc_server(
             self.transport,
             target,
-            endpoints,
+            [*endpoints, Echo()],
             serializer=ContextSerializer(),
             access_policy=messaging.ExplicitRPCAccessPolicy,
         )
+
+    def echo(self, topic: str, timeout: float) -> None:
+        """Call this host's own queue of *topic*: out, through the broker, and back.
+
+        :raises exception.BusUnavailable: no answer in *timeout* seconds
+        """
+        target = messaging.Target(topic=topic, server=self.conf.host, **_ECHO)
+        client = messaging.get_rpc_client(
+            self.transport, target, serializer=ContextSerializer(), retry=0
+        )
+        call(client, context_module.service_context(), "ping", timeout)
 
     def close(self) -> None:
         """Close all connections."""
@@ -88,6 +100,17 @@ def expose(method: F) -> F:
     """Decorator of an endpoint's method: only methods that carry it can be called over the bus."""
     exposed: F = messaging.expose(method)
     return exposed
+
+
+class Echo:
+    """Answers :meth:`Bus.echo` in every RPC server."""
+
+    target = messaging.Target(**_ECHO)
+
+    @expose
+    def ping(self, context: context_module.RequestContext) -> str:
+        """Answer ``pong``."""
+        return "pong"
 
 
 def call(client: Any, context: Any, method: str, timeout: float, **kwargs: Any) -> Any:

@@ -13,8 +13,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from novalite import concurrency, periodic, rpc
-from novalite.api import app, policy, wakeup
+from novalite import concurrency, exception, health, periodic, rpc
+from novalite.api import app, healthz, policy, wakeup
+from novalite.api import listener as listener_module
 from novalite.compute import rpcapi as compute_rpcapi
 from novalite.conductor import rpcapi as conductor_rpcapi
 from novalite.db import engine
@@ -89,7 +90,7 @@ def make_wsgi(
         wakeup=wakeup.Wakeup(conductor_rpcapi.ConductorTaskAPI(bus), computes, sender),
         rules=rules,
     )
-    return application, rules
+    return healthz.Healthz(application, healthz.checks(conf, database)), rules
 
 
 class ApiManager:
@@ -106,6 +107,7 @@ class ApiManager:
 
         :param fail: ends the process with exit code 1 and a reason
         """
+        self._database = database
         self.conf = conf
         self._fail = fail
         self._sender = rpc.Sender("wake-ups")
@@ -130,19 +132,9 @@ class ApiManager:
             int(self.conf.osapi_compute_listen_port),
         )
         try:
-            found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
-            family, kind, protocol, _name, target = found[0]
-            listener = socket.socket(family, kind, protocol)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # Answers are small and complete; waiting for more to send only delays them.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            listener.bind(target)
-            listener.listen(BACKLOG)
-        except OSError as error:
-            self._fail(
-                f"cannot listen on osapi_compute_listen = {address}, "
-                f"osapi_compute_listen_port = {port}: {error.strerror}"
-            )
+            return listener_module.obtain(self.conf)
+        except exception.ConfigurationError as error:
+            self._fail(error.message())
             raise
         return listener
 
@@ -161,6 +153,10 @@ class ApiManager:
         return []
 
     def periodic_tasks(self) -> list[periodic.Periodic]:
+    def health_checks(self) -> list[health.Check]:
+        """Database and bus, as /healthz has them."""
+        return healthz.checks(self.conf, self._database)
+
         """The API has no periodic work."""
         return []
 

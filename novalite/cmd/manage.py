@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> None:
         for caution in load.Loader(conf, PROGRAM, files, (), [rules.check_database]).load():
             print(f"{PROGRAM}: warning: {caution}", file=sys.stderr)
         command: Command = words.command
-        command(conf, storage.connect(conf), words)
+        command(conf, storage.connect(conf, patient=True), words)
     except load.ConfigError as error:
         launch.die(PROGRAM, str(error))
     except exception.NovaliteException as error:

@@ -20,7 +20,8 @@ from sqlalchemy import event, exc
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
-from novalite import counters, exception
+from novalite import counters, exception, health
+from novalite.db import drivers
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -62,9 +63,14 @@ def _now_mysql(_element: Any, _compiler: Any, **_kw: Any) -> str:
 class Database:
     """One process's engine."""
 
-    def __init__(self, conf: cfg.ConfigOpts):
+    def __init__(self, conf: cfg.ConfigOpts, *, patient: bool = False):
+        """Make the engine; nothing is sent yet.
+
+        :param patient: for migrations, whose statements may take as long as they need
+        """
         self._conf = conf
         self.url = url(conf)
+        self._patient = patient
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         # One writer at a time in this process; other processes are met by BEGIN IMMEDIATE.
         self._writer_lock = threading.Lock()
@@ -87,15 +93,30 @@ class Database:
                     file.touch(mode=0o600)
             # Readers of a WAL file meet a lock only while it is recovered or truncated. The writer
             # never waits in C: that would stop every green thread and convoy native ones.
-            options["connect_args"] = {"timeout": busy_timeout, "check_same_thread": False}
+            options["connect_args"] = {"timeout": busy_timeout}
             options["poolclass"] = sa.QueuePool
         else:
             options["pool_pre_ping"] = True
             options["isolation_level"] = "READ COMMITTED"
-        engine = sa.create_engine(self.url, **options)
+            # Who finds no free connection must not wait longer than for an answer.
+            options["pool_timeout"] = float(self._conf.database.answer_timeout)
+        engine = self._bare_engine(**options)
+        event.listen(engine, "before_cursor_execute", self._count)
+        return engine
+
+    def _bare_engine(self, **options: Any) -> sa.Engine:
+        """Return an engine whose connections are as they have to be, whatever the pool is."""
+        backend = self.url.get_backend_name()
+        given = drivers.arguments(backend, self._conf.database, patient=self._patient)
+        own = {**given, **options.pop("connect_args", {})}
+        engine = sa.create_engine(self.url, connect_args=own, **options)
         if self.is_sqlite:
             event.listen(engine, "connect", _sqlite_connect)
-        event.listen(engine, "before_cursor_execute", self._count)
+        if self.url.get_driver_name() == "psycopg" and not self._patient:
+            connect = drivers.bounded_psycopg(float(self._conf.database.answer_timeout))
+            event.listen(
+                engine, "do_connect", lambda _dialect, _record, args, kw: connect(*args, **kw)
+            )
         return engine
 
     @staticmethod
@@ -106,6 +127,18 @@ class Database:
     def engine(self) -> sa.Engine:
         """The engine, for migrations."""
         return self._engine
+
+    def check(self) -> health.Check:
+        """Return the test of this database: by its pool, and by a new connection."""
+        return health.Check("database", lambda: self.read(_look), self._look_directly)
+
+    def _look_directly(self) -> None:
+        engine = self._bare_engine(poolclass=sa.NullPool)
+        try:
+            with engine.connect() as conn:
+                _look(conn)
+        finally:
+            engine.dispose()
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Run *work* on a connection that reads.
@@ -173,6 +206,11 @@ class Database:
                     LOG.warning("Database is locked for %s s", self._conf.database.lock_timeout)
                     raise exception.DatabaseUnavailable() from error
                 time.sleep(0.001)
+
+
+def _look(conn: sa.Connection) -> None:
+    """Read something that is always there, so that not the driver alone answers."""
+    conn.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def url(conf: cfg.ConfigOpts) -> sa.URL:

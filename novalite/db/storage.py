@@ -23,14 +23,15 @@ _DRIVERS = {
 }
 
 
-def connect(conf: cfg.ConfigOpts) -> engine.Database:
+def connect(conf: cfg.ConfigOpts, *, patient: bool = False) -> engine.Database:
     """Return the database; nothing is sent to it yet.
 
+    :param patient: for migrations, whose statements may take as long as they need
     :raises ConfigError: the URL is not usable or the driver for it is not installed
     """
     where = place(conf, "connection", "database")
     try:
-        return engine.Database(conf)
+        return engine.Database(conf, patient=patient)
     except exception.ConfigurationError as error:
         raise ConfigError(f"{where}: {error.message()}") from None
     except sa.exc.NoSuchModuleError:

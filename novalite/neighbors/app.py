@@ -13,7 +13,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from novalite import concurrency, periodic
+from novalite import concurrency, health, periodic
 from novalite.conf.files import ConfigError
 from novalite.neighbors import http, seed
 from novalite.neighbors.endpoints import Endpoints
@@ -185,6 +185,10 @@ class NeighborsManager:
 
     def reload(self) -> None:
         """Keep everything: no option of the neighbours can change while they run."""
+
+    def health_checks(self) -> list[health.Check]:
+        """None: all that is needed is in this process."""
+        return []
 
     def drain(self, timeout: float) -> None:
         """Stop listening and let running requests end."""

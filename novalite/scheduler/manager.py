@@ -6,14 +6,14 @@ options, locks, logging, RPC. It never writes to the database.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import oslo_messaging as messaging
 from oslo_config import cfg
 
 from novalite import context as context_module
-from novalite import exception, log, periodic, rpc
+from novalite import exception, health, log, periodic, rpc
 from novalite.conductor import rpcapi as conductor_rpcapi
 from novalite.objects import selection
 from novalite.objects.decision import Decision
@@ -34,6 +34,8 @@ class SchedulerManager:
     :param load: brings changed hosts, see :mod:`novalite.scheduler.host_manager`
     :param unplaced: tells which of these servers are still to be placed
     :param fail: ends the process with a reason
+    :param leads: keeps the record of the service, which all workers of a host share
+    :param checks: tell whether what *load* reads from is there
     :raises exception.ConfigurationError: a filter is unknown
     """
 
@@ -44,11 +46,15 @@ class SchedulerManager:
         unplaced: host_manager.Unplaced,
         conductor: conductor_rpcapi.ConductorAPI,
         fail: Callable[[str], None],
+        checks: Sequence[health.Check] = (),
+        *,
+        leads: bool = True,
     ):
         self.conf = conf
+        self._checks = checks
         self._pipeline = make_pipeline(conf)
         self._hosts = host_manager.HostManager(load, _settings(conf), unplaced)
-        self._heartbeat = Heartbeat(conf, conductor, fail)
+        self._heartbeat = Heartbeat(conf, conductor, fail, leads=leads)
 
     # -- life
 
@@ -67,6 +73,10 @@ class SchedulerManager:
         """Registration and heartbeat."""
         heartbeat = self._heartbeat
         return [periodic.Periodic("report_state", heartbeat.beat, heartbeat.spacing, at_once=True)]
+
+    def health_checks(self) -> list[health.Check]:
+        """The database, where the hosts are read."""
+        return list(self._checks)
 
     def reload(self) -> None:
         """Use the options as they are now, from the next request on.

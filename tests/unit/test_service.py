@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from novalite import health, periodic, service
+from novalite import health, periodic, service, systemd
 
 GRACE = 7
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -204,7 +204,11 @@ def test_sigterm_lets_work_end(manager: Manager, listener: Listener) -> None:
         "stop",
     ]
     assert GRACE - 1 < manager.timeouts[0] <= GRACE
-    assert listener.hear() == ["STOPPING=1", "STATUS=finishing what runs"]
+    assert listener.hear() == [
+        "STOPPING=1",
+        "STATUS=finishing what runs",
+        f"EXTEND_TIMEOUT_USEC={(GRACE + 2) * 1000000}",
+    ]
 
 
 def test_sigint_does_not_wait(manager: Manager, listener: Listener) -> None:
@@ -378,5 +382,92 @@ def test_abstract_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"novalite-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
         channel.bind(f"\0{name}")
-        service.Notifier({"NOTIFY_SOCKET": f"@{name}"}).send("READY=1", "STATUS=serving")
+        systemd.Notifier({"NOTIFY_SOCKET": f"@{name}"}).send("READY=1", "STATUS=serving")
         assert channel.recv(100) == b"READY=1\nSTATUS=serving"
+
+
+class TestWatchdog:
+    """systemd hears that all is well as long as nothing is this process's own fault."""
+
+    @pytest.fixture
+    def away(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+        monkeypatch.setenv("WATCHDOG_USEC", "200000")
+        return [True]
+
+    def check(self, away: list[bool]) -> health.Check:
+        def use() -> None:
+            raise ValueError("does not work")
+
+        def direct() -> None:
+            if away:
+                raise ValueError("is away")
+
+        return health.Check("bus", use, direct)
+
+    def test_an_outage_does_not_silence_it(
+        self, manager: Manager, listener: Listener, away: list[bool]
+    ) -> None:
+        manager.checks = [self.check(away)]
+        program = make(manager)
+
+        def looked() -> bool:
+            return health.ask(manager.socket)["status"] == "failing"
+
+        then(
+            lambda: listener.hear_until("READY=1"),
+            lambda: wait_for(looked),
+            *[lambda: listener.hear_until("WATCHDOG=1")] * 4,
+            send(signal.SIGTERM),
+        )
+        assert run(program) == 0
+
+    def test_a_fault_of_its_own_does(
+        self, manager: Manager, listener: Listener, away: list[bool]
+    ) -> None:
+        away.clear()
+        manager.checks = [self.check(away)]
+        program = make(manager)
+        heard: list[str] = []
+
+        def silenced() -> bool:
+            return program._watchdog is not None and not program._watchdog.is_well()
+
+        def listen() -> None:
+            while "STOPPING=1" not in heard:
+                heard.extend(listener.hear())
+
+        then(
+            lambda: listener.hear_until("READY=1"),
+            lambda: wait_for(silenced),
+            lambda: then(listen),
+            lambda: wait_for(lambda: health.ask(manager.socket)["status"] == "failing"),
+            send(signal.SIGTERM),
+        )
+        assert run(program) == 0
+        wait_for(lambda: "STOPPING=1" in heard)
+        # One may have been under way.
+        assert heard.count("WATCHDOG=1") <= 1
+
+
+def test_monitors_are_answered_from_the_start_on(manager: Manager, listener: Listener) -> None:
+    manager.blocked = threading.Event()
+    seen: list[str] = []
+
+    def look() -> None:
+        seen.append(health.ask(manager.socket)["status"])
+
+    then(
+        lambda: listener.hear_until("STATUS=starting"),
+        lambda: wait_for(manager.socket.exists),
+        look,
+        manager.blocked.set,
+        lambda: listener.hear_until("READY=1"),
+        look,
+        send(signal.SIGTERM),
+    )
+    bus: Any = None
+    program = make(manager)
+    program.bus = bus
+    assert run(program) == 0
+    assert seen == ["starting", "ok"]
+    assert not manager.socket.exists()

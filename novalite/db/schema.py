@@ -52,6 +52,11 @@ def _uuid(name: str = "uuid", **kwargs: Any) -> sa.Column[str]:
     return sa.Column(name, sa.String(36), **kwargs)
 
 
+def _long_text() -> sa.types.TypeEngine[str]:
+    """Text for up to 65535 characters, which may have more bytes."""
+    return sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
+
+
 services = sa.Table(
     "services",
     metadata,
@@ -111,7 +116,7 @@ flavors = sa.Table(
     sa.Column("rxtx_factor", sa.Double, nullable=False),
     sa.Column("disabled", sa.Boolean, nullable=False, default=False),
     sa.Column("is_public", sa.Boolean, nullable=False),
-    sa.Column("description", sa.Text),
+    sa.Column("description", _long_text()),
     sa.Column("extra_specs", Json, nullable=False),
     _time("created_at", nullable=False),
     _time("updated_at"),
@@ -146,7 +151,7 @@ instances = sa.Table(
     sa.Column("vcpus", sa.Integer, nullable=False),
     sa.Column("memory_mb", sa.Integer, nullable=False),
     sa.Column("key_name", sa.String(255)),
-    sa.Column("user_data", sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")),
+    sa.Column("user_data", _long_text()),
     sa.Column("config_drive", sa.Boolean, nullable=False),
     sa.Column("reservation_id", sa.String(64), nullable=False),
     sa.Column("launch_index", sa.Integer, nullable=False),

@@ -97,7 +97,11 @@ def upgrade() -> None:
         sa.Column("rxtx_factor", sa.Double(), nullable=False),
         sa.Column("disabled", sa.Boolean(), nullable=False),
         sa.Column("is_public", sa.Boolean(), nullable=False),
-        sa.Column("description", sa.Text(), nullable=True),
+        sa.Column(
+            "description",
+            sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb"),
+            nullable=True,
+        ),
         sa.Column(
             "extra_specs",
             sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb"),

@@ -180,6 +180,16 @@ def create(conn: sa.Connection, flavor: Flavor) -> Flavor:
     return flavor
 
 
+def describe(conn: sa.Connection, flavorid: str, description: str | None) -> Flavor:
+    """Change the description, which is all of a flavor that changes; return the flavor.
+
+    :raises exception.FlavorNotFound: there is none
+    """
+    values = {"description": description, "updated_at": time.time()}
+    conn.execute(sa.update(_t).where(_t.c.flavorid == flavorid).values(**values))
+    return get(conn, flavorid)
+
+
 def delete(conn: sa.Connection, flavorid: str) -> None:
     """Remove a flavor and its access list.
 

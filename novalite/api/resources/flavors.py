@@ -8,12 +8,14 @@ from typing import Any
 import falcon
 
 from novalite import exception
-from novalite.api import http, links, paging, validation
+from novalite.api import http, links, microversion, paging, validation
 from novalite.api.parts import Parts, Resource
 from novalite.api.schemas import flavors as schemas
 from novalite.api.views import flavors as view
 from novalite.db import flavors
 from novalite.objects.flavor import Flavor
+
+_PARAMETERS = ("limit", "marker", "is_public", "minRam", "minDisk", "sort_key", "sort_dir")
 
 
 def visible_to(req: http.Request) -> str | None:
@@ -30,7 +32,15 @@ def find(parts: Parts, req: http.Request, flavor_id: str) -> Flavor:
     return parts.database.read(lambda conn: flavors.get(conn, flavor_id, visible_to(req)))
 
 
-class _Lists(Resource):
+class _Shows(Resource):
+    """What all of them have in common."""
+
+    def _view(self, req: http.Request) -> view.FlavorView:
+        allowed = self.policy.allows(req.state.context, "os-flavor-extra-specs:index")
+        return view.FlavorView(self.conf, req, extra_specs=allowed)
+
+
+class _Lists(_Shows):
     """What both lists have in common."""
 
     def _list(
@@ -38,18 +48,19 @@ class _Lists(Resource):
         req: http.Request,
         resp: falcon.Response,
         collection: str,
-        show: Callable[[Flavor, links.Links], dict[str, Any]],
+        show: Callable[[Flavor], dict[str, Any]],
     ) -> None:
         query = self._query(req)
         found, more = self.database.read(lambda conn: flavors.page(conn, query))
-        urls = links.Links(self.conf, req)
-        body: dict[str, Any] = {"flavors": [show(flavor, urls) for flavor in found]}
+        body: dict[str, Any] = {"flavors": [show(flavor) for flavor in found]}
         if more and found:
+            urls = links.Links(self.conf, req)
             body["flavors_links"] = urls.next_page(req, collection, found[-1].flavorid)
         http.send(resp, body)
 
     def _query(self, req: http.Request) -> flavors.Query:
         values = paging.values(req)
+        paging.refuse_unknown(values, req.state.version, *_PARAMETERS)
         page = paging.page(self.conf, values)
         context = req.state.context
         query = flavors.Query(
@@ -74,7 +85,7 @@ class FlavorsResource(_Lists):
 
     def on_get(self, req: http.Request, resp: falcon.Response) -> None:
         """List flavors by id and name."""
-        self._list(req, resp, "flavors", view.summary)
+        self._list(req, resp, "flavors", self._view(req).summary)
 
     @validation.body(schemas.CREATE)
     def on_post(self, req: http.Request, resp: falcon.Response) -> None:
@@ -93,9 +104,10 @@ class FlavorsResource(_Lists):
             swap_mb=int(asked.get("swap", 0)),
             rxtx_factor=_rxtx_factor(asked.get("rxtx_factor", 1.0)),
             is_public=paging.boolean("is_public", str(public)),
+            description=asked.get("description"),
         )
         self.database.transaction(lambda conn: flavors.create(conn, flavor))
-        http.send(resp, {"flavor": view.detail(flavor, links.Links(self.conf, req))})
+        http.send(resp, {"flavor": self._view(req).detail(flavor)})
 
 
 class FlavorsDetailResource(_Lists):
@@ -103,16 +115,27 @@ class FlavorsDetailResource(_Lists):
 
     def on_get(self, req: http.Request, resp: falcon.Response) -> None:
         """List flavors with everything about them."""
-        self._list(req, resp, "flavors/detail", view.detail)
+        self._list(req, resp, "flavors/detail", self._view(req).detail)
 
 
-class FlavorResource(Resource):
+class FlavorResource(_Shows):
     """/flavors/{flavor_id}"""
 
     def on_get(self, req: http.Request, resp: falcon.Response, flavor_id: str) -> None:
         """Show a flavor."""
         flavor = find(self.parts, req, flavor_id)
-        http.send(resp, {"flavor": view.detail(flavor, links.Links(self.conf, req))})
+        http.send(resp, {"flavor": self._view(req).detail(flavor)})
+
+    @microversion.between(55)
+    @validation.body(schemas.UPDATE)
+    def on_put(self, req: http.Request, resp: falcon.Response, flavor_id: str) -> None:
+        """Change the description."""
+        self.policy.check(req.state.context, "os-flavor-manage:update")
+        description = req.state.body["flavor"]["description"]
+        flavor = self.database.transaction(
+            lambda conn: flavors.describe(conn, flavor_id, description)
+        )
+        http.send(resp, {"flavor": self._view(req).detail(flavor)})
 
     def on_delete(self, req: http.Request, resp: falcon.Response, flavor_id: str) -> None:
         """Remove a flavor; servers keep their own copy."""

@@ -16,9 +16,18 @@ from novalite.db import compute_nodes, instance_queries
 Record = compute_nodes.NodeRecord
 Servers = dict[tuple[str, str], list[dict[str, str]]]
 
+_PARAMETERS = ("limit", "marker", "with_servers", "hypervisor_hostname_pattern")
 
-def _servers_of(servers: Servers, record: Record) -> list[dict[str, str]]:
+
+def _servers_of(servers: Servers | None, record: Record) -> list[dict[str, str]] | None:
+    if servers is None:
+        return None
     return servers.get((record.node.host, record.node.hypervisor_hostname), [])
+
+
+def _wants_servers(values: dict[str, list[str]], version: int) -> bool:
+    wanted = paging.last(values, "with_servers")
+    return version >= 53 and wanted is not None and paging.boolean("with_servers", wanted)
 
 
 class _Hypervisors(Resource):
@@ -68,14 +77,18 @@ class _Hypervisors(Resource):
         body["hypervisors"] = [show(record, _servers_of(servers, record)) for record in records]
         http.send(resp, body)
 
-    def _selected(self, values: dict[str, list[str]], version: int) -> tuple[list[Record], Servers]:
+    def _selected(
+        self, values: dict[str, list[str]], version: int
+    ) -> tuple[list[Record], Servers | None]:
+        """Return the nodes, and if asked their servers."""
+        paging.refuse_unknown(values, version, *_PARAMETERS, since=53)
         if version < 53:
-            return self._records(), {}
-        wanted = paging.last(values, "with_servers")
-        if wanted is not None and paging.boolean("with_servers", wanted):
+            return self._records(), None
+        servers: Servers | None = None
+        if _wants_servers(values, version):
             records, servers = self._records_and_servers()
         else:
-            records, servers = self._records(), {}
+            records = self._records()
         name = paging.last(values, "hypervisor_hostname_pattern")
         if name is not None:
             if "limit" in values or "marker" in values:
@@ -145,10 +158,11 @@ class HypervisorResource(_Hypervisors):
     def on_get(self, req: http.Request, resp: falcon.Response, hypervisor_id: str) -> None:
         """Show a node, from 2.53 on with its servers if asked."""
         self.policy.check(req.state.context, "os-hypervisors:show")
+        values, version = paging.values(req), req.state.version
+        paging.refuse_unknown(values, version, "with_servers", since=53)
         record = self._one(req, hypervisor_id)
-        servers: list[dict[str, str]] = []
-        wanted = paging.last(paging.values(req), "with_servers")
-        if req.state.version >= 53 and wanted and paging.boolean("with_servers", wanted):
+        servers = None
+        if _wants_servers(values, version):
             servers = _servers_of(self._records_and_servers()[1], record)
         shown = view.HypervisorView(self.conf, req.state.version).detail(record, servers)
         http.send(resp, {"hypervisor": shown})

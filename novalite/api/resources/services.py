@@ -22,6 +22,7 @@ class ServicesResource(Resource):
         """List services, of one host or one binary if asked."""
         self.policy.check(req.state.context, "os-services:list")
         values = paging.values(req)
+        paging.refuse_unknown(values, req.state.version, "host", "binary")
         host, binary = paging.last(values, "host"), paging.last(values, "binary")
         found = self.database.read(lambda conn: services.list_all(conn, binary or None))
         shown = [

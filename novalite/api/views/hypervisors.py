@@ -39,14 +39,17 @@ class HypervisorView:
         return record.node.uuid if self._version >= 53 else record.id
 
     def summary(self, record: compute_nodes.NodeRecord, servers: Servers | None = None) -> Json:
-        """Return a hypervisor as in GET /os-hypervisors, with *servers* unless None or empty."""
+        """Return a hypervisor as in GET /os-hypervisors, with *servers* unless they are None.
+
+        Until 2.74 an empty list is not shown either.
+        """
         shown: Json = {
             "id": self.key(record),
             "hypervisor_hostname": record.node.hypervisor_hostname,
             "state": services_view.state(self._conf, record.service),
             "status": services_view.status(record.service),
         }
-        if servers:
+        if servers or (servers is not None and self._version >= 75):
             shown["servers"] = servers
         return shown
 

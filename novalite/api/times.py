@@ -44,3 +44,18 @@ def parse(name: str, text: str) -> float:
             detail=f"Invalid input for query parameters {name}. Value: {text[:64]}. "
             f"'{text[:64]}' is not a 'date-time'"
         ) from error
+
+
+def span(since: str | None, before: str | None) -> tuple[float | None, float | None]:
+    """Read changes-since and changes-before, each of which may be absent.
+
+    :raises exception.ValidationError: one of them is no time
+    :raises exception.InvalidInput: they leave no time between them
+    """
+    first = None if since is None else parse("changes-since", since)
+    last = None if before is None else parse("changes-before", before)
+    if first is not None and last is not None and first > last:
+        raise exception.InvalidInput(
+            "The value of changes-since must be less than or equal to changes-before."
+        )
+    return first, last

@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from novalite import context as context_module
+from novalite import exception
 from novalite.db import schema
 from novalite.db.engine import now
 from novalite.objects.action import Action, ActionEvent
@@ -167,6 +168,39 @@ def list_for_instance(conn: sa.Connection, instance_uuid: str) -> list[Action]:
         sa.select(_a).where(_a.c.instance_uuid == instance_uuid).order_by(_a.c.id.desc())
     )
     return [from_row(row) for row in rows]
+
+
+def page(
+    conn: sa.Connection,
+    instance_uuid: str,
+    *,
+    limit: int,
+    marker: str | None = None,
+    since: float | None = None,
+    before: float | None = None,
+) -> tuple[list[Action], bool]:
+    """Return so many actions of a server, the latest first, and whether more follow.
+
+    :param marker: the request id of the action after which the page begins
+    :param since: only what has changed at this time or later
+    :param before: only what has changed at this time or earlier
+    :raises exception.MarkerNotFound: the server has no such action
+    """
+    statement = sa.select(_a).where(_a.c.instance_uuid == instance_uuid)
+    changed = sa.func.coalesce(_a.c.updated, _a.c.start)
+    if since is not None:
+        statement = statement.where(changed >= since)
+    if before is not None:
+        statement = statement.where(changed <= before)
+    if marker is not None:
+        last = by_request_id(conn, instance_uuid, marker)
+        if last is None:
+            raise exception.MarkerNotFound(marker=marker)
+        statement = statement.where(_a.c.id < last.id)
+    if limit == 0:
+        return [], False
+    rows = conn.execute(statement.order_by(_a.c.id.desc()).limit(limit + 1)).all()
+    return [from_row(row) for row in rows[:limit]], len(rows) > limit
 
 
 def by_request_id(conn: sa.Connection, instance_uuid: str, request_id: str) -> Action | None:

@@ -7,11 +7,14 @@ import falcon
 import sqlalchemy as sa
 
 from novalite import exception
-from novalite.api import http
+from novalite.api import http, links, paging, times
 from novalite.api.parts import Resource
 from novalite.api.resources import servers
 from novalite.api.views import instance_actions as view
 from novalite.db import actions
+from novalite.objects.action import Action
+
+_TIMES = ("changes-since", "changes-before")
 
 
 class _Actions(Resource):
@@ -28,8 +31,38 @@ class InstanceActionsResource(_Actions):
         """List the actions, the latest first."""
         row = self._find(req, server_id)
         self.policy.check(req.state.context, "os-instance-actions:list", row.project_id)
-        found = self.database.read(lambda conn: actions.list_for_instance(conn, server_id))
-        http.send(resp, {"instanceActions": [view.summary(action) for action in found]})
+        version = req.state.version
+        if version < 58:
+            found = self.database.read(lambda conn: actions.list_for_instance(conn, server_id))
+            more = False
+        else:
+            found, more = self._page(req, server_id)
+        body: dict[str, Any] = {
+            "instanceActions": [view.summary(action, version) for action in found]
+        }
+        if more and found:
+            urls = links.Links(self.conf, req)
+            collection = f"servers/{server_id}/os-instance-actions"
+            body["links"] = urls.next_page(req, collection, found[-1].request_id)
+        http.send(resp, body)
+
+    def _page(self, req: http.Request, server_id: str) -> tuple[list[Action], bool]:
+        """Return the part that is asked for (2.58) by times (2.66 both of them)."""
+        values, version = paging.values(req), req.state.version
+        known = _TIMES if version >= 66 else _TIMES[:1]
+        paging.refuse_unknown(values, version, "limit", "marker", *known, since=58)
+        page = paging.page(self.conf, values)
+        since, before = times.span(*(paging.last(values, name) for name in _TIMES))
+        return self.database.read(
+            lambda conn: actions.page(
+                conn,
+                server_id,
+                limit=page.limit,
+                marker=page.marker,
+                since=since,
+                before=before,
+            )
+        )
 
 
 class InstanceActionResource(_Actions):
@@ -42,8 +75,9 @@ class InstanceActionResource(_Actions):
         row = self._find(req, server_id)
         context = req.state.context
         self.policy.check(context, "os-instance-actions:show", row.project_id)
-        tracebacks = self.policy.allows(context, "os-instance-actions:events", row.project_id)
-        with_events = req.state.version >= 51 or tracebacks
+        version = req.state.version
+        inside = self.policy.allows(context, "os-instance-actions:events", row.project_id)
+        with_events = version >= 51 or inside
 
         def work(conn: sa.Connection) -> Any:
             action = actions.by_request_id(conn, server_id, request_id)
@@ -52,7 +86,10 @@ class InstanceActionResource(_Actions):
             return action, actions.events(conn, action.id) if with_events else None
 
         action, events = self.database.read(work)
-        shown = view.summary(action)
+        shown = view.summary(action, version)
         if events is not None:
-            shown["events"] = [view.event(event, traceback=tracebacks) for event in events]
+            project = action.project_id or row.project_id
+            shown["events"] = [
+                view.event(event, version, project, inside=inside) for event in events
+            ]
         http.send(resp, {"instanceAction": shown})

@@ -67,6 +67,10 @@ class FlavorInBodyNotFound(Invalid):
     msg_fmt = "Flavor %(flavor_id)s could not be found."
 
 
+class HostInBodyNotFound(Invalid):
+    msg_fmt = "Compute host %(host)s could not be found."
+
+
 class NetworkInBodyNotFound(Invalid):
     msg_fmt = "Network %(network_id)s could not be found."
 
@@ -139,6 +143,14 @@ class FlavorExtraSpecNotFound(NotFound):
     msg_fmt = "Flavor %(flavor_id)s has no extra specs with key %(key)s."
 
 
+class InstanceTagNotFound(NotFound):
+    msg_fmt = "Server %(instance_id)s has no tag '%(tag)s'"
+
+
+class MetadataItemNotFound(NotFound):
+    msg_fmt = "Metadata item was not found"
+
+
 class FlavorAccessNotFound(NotFound):
     msg_fmt = "Flavor access not found for %(flavor_id)s / %(project_id)s combination."
 
@@ -175,6 +187,14 @@ class InstanceActionOpen(Conflict):
     msg_fmt = (
         "Cannot '%(action)s' instance %(instance_id)s while it is in task_state %(task_state)s"
     )
+
+
+class InstanceInvalidState(Conflict):
+    msg_fmt = "Cannot '%(action)s' instance %(instance_id)s while it is in %(attr)s %(state)s"
+
+
+class InstanceIsLocked(Conflict):
+    msg_fmt = "Instance %(instance_id)s is locked"
 
 
 class InstanceNotReady(Conflict):

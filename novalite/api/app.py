@@ -26,6 +26,9 @@ from novalite.api.resources import (
     quota_sets,
     server_actions,
     server_groups,
+    server_metadata,
+    server_tags,
+    server_topology,
     servers,
     services,
     simple_tenant_usage,
@@ -49,6 +52,11 @@ ROUTES: dict[str, type[Resource]] = {
     "/v2.1/servers/{server_id}/explain": explain.ExplainResource,
     "/v2.1/servers/{server_id}/ips": ips.IpsResource,
     "/v2.1/servers/{server_id}/ips/{network}": ips.IpResource,
+    "/v2.1/servers/{server_id}/metadata": server_metadata.ServerMetadataResource,
+    "/v2.1/servers/{server_id}/metadata/{key}": server_metadata.ServerMetadataItemResource,
+    "/v2.1/servers/{server_id}/tags": server_tags.ServerTagsResource,
+    "/v2.1/servers/{server_id}/tags/{tag}": server_tags.ServerTagResource,
+    "/v2.1/servers/{server_id}/topology": server_topology.ServerTopologyResource,
     "/v2.1/servers/{server_id}/os-instance-actions": instance_actions.InstanceActionsResource,
     "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": (
         instance_actions.InstanceActionResource

@@ -33,9 +33,41 @@ _TEXT_COLUMNS = {
     "root_device_name": "root_device_name",
     "access_ip_v4": "access_ip_v4",
     "access_ip_v6": "access_ip_v6",
+    "locked_by": "locked_by",
 }
 _NUMBER_COLUMNS = {"power_state": "power_state", "launch_index": "launch_index"}
+_TIME_COLUMNS = ("created_at", "launched_at", "terminated_at")
+# What no server here has: only these values match.
+_CONSTANTS = {"kernel_id": "", "ramdisk_id": "", "progress": "0"}
+_TAGS = ("tags", "tags-any", "not-tags", "not-tags-any")
+# From 2.75 on any other parameter is refused. Nothing is soft-deleted in this cloud.
+_PARAMETERS = frozenset(
+    (
+        *_TEXT_COLUMNS,
+        *_NUMBER_COLUMNS,
+        *_TIME_COLUMNS,
+        *_CONSTANTS,
+        *_TAGS,
+        *("all_tenants", "project_id", "tenant_id", "deleted", "soft_deleted", "status"),
+        *("changes-since", "changes-before", "image", "image_ref", "flavor", "reservation_id"),
+        *("config_drive", "auto_disk_config", "task_state", "locked", "name", "display_name"),
+        *("hostname", "ip", "ip6", "limit", "marker", "sort_key", "sort_dir"),
+    )
+)
+# Parts of a server that are no columns of it in Nova.
+_INNER = frozenset(
+    ("block_device_mapping", "services", "metadata", "system_metadata", "info_cache")
+    + ("security_groups", "pci_devices")
+)
 _ADMIN_SORT = frozenset(("host", "node"))
+# Keys that are taken and make no difference: the first for ever, the others until 2.74.
+_EQUAL_SORT = frozenset(_CONSTANTS)
+_FORMER_SORT = frozenset(
+    ("architecture", "cell_name", "cleaned", "default_ephemeral_device", "default_swap_device")
+    + ("deleted", "deleted_at", "disable_terminate", "ephemeral_gb", "ephemeral_key_uuid", "id")
+    + ("key_data", "launched_on", "memory_mb", "os_type", "reservation_id", "root_gb")
+    + ("shutdown_terminate", "user_data", "vcpus", "vm_mode")
+)
 
 
 def read(
@@ -62,16 +94,32 @@ class _Reader:
 
     def read(self) -> instance_queries.Query | None:
         query = self._query
+        self._known()
         self._projects()
         self._time_and_deleted()
         self._equals()
         self._patterns()
         self._tags()
-        possible = self._status()
+        possible = self._status() and self._constants()
         page = paging.page(self._conf, self._values)
         query.limit, query.marker = page.limit, page.marker
         query.sort = self._order()
         return query if possible else None
+
+    def _known(self) -> None:
+        """Refuse parameters that nobody knows (2.75) or that name inner parts of a server."""
+        inner = [name for name in self._values if name in _INNER or name.startswith("_")]
+        if inner and self._admin:
+            raise exception.InvalidInput(f"Invalid filter field: {inner[0][:64]}.")
+        paging.refuse_unknown(self._values, self._version, *_PARAMETERS, *inner)
+
+    def _constants(self) -> bool:
+        """Filter by what all servers have in common; False if it is asked for otherwise."""
+        return not self._admin or all(
+            text == constant
+            for name, constant in _CONSTANTS.items()
+            for text in self._values.get(name, ())
+        )
 
     def _last(self, name: str) -> str | None:
         return paging.last(self._values, name)
@@ -92,10 +140,13 @@ class _Reader:
             self._query.project_id = project
 
     def _time_and_deleted(self) -> None:
-        text = self._last("changes-since")
-        if text is not None:
-            self._query.changes_since = times.parse("changes-since", text)
-            self._query.deleted = None
+        query = self._query
+        query.changes_since, query.changes_before = times.span(
+            self._last("changes-since"),
+            self._last("changes-before") if self._version >= 66 else None,
+        )
+        if query.changes_since is not None or query.changes_before is not None:
+            query.deleted = None
         wanted = self._last("deleted") if self._admin else None
         if wanted is not None:
             self._query.deleted = paging.boolean("deleted", wanted)
@@ -109,6 +160,9 @@ class _Reader:
                 equal[column] = list(items)
         if "reservation_id" in self._values:
             equal["reservation_id"] = list(self._values["reservation_id"])
+        locked = self._last("locked") if self._version >= 73 else None
+        if locked is not None:
+            equal["locked"] = [paging.boolean("locked", locked)]
         if self._admin:
             self._more_equals(equal)
 
@@ -120,6 +174,14 @@ class _Reader:
         for name, column in _NUMBER_COLUMNS.items():
             if name in values:
                 equal[column] = [paging.number(name, text) for text in values[name]]
+        for name in _TIME_COLUMNS:
+            text = self._last(name)
+            if text is not None:
+                self._query.seconds[name] = times.parse(name, text)
+        automatic = self._last("auto_disk_config")
+        if automatic is not None:
+            wanted = paging.boolean("auto_disk_config", automatic)
+            equal["disk_config"] = ["AUTO" if wanted else "MANUAL"]
         config_drive = self._last("config_drive")
         if config_drive is not None:
             wanted = bool(config_drive) and paging.boolean("config_drive", config_drive)
@@ -184,12 +246,14 @@ class _Reader:
                 self._add(_tag_predicate(set(text.split(",")), test))
 
     def _order(self) -> list[tuple[str, str]]:
-        keys = paging.sorting(
-            self._values, instance_queries.SORT, list(instance_queries.DEFAULT_SORT)
-        )
+        idle = _EQUAL_SORT if self._version >= 75 else _EQUAL_SORT | _FORMER_SORT
+        if self._version < 73:
+            idle |= {"locked"}
+        default = list(instance_queries.DEFAULT_SORT)
+        keys = paging.sorting(self._values, [*instance_queries.SORT, *idle], default)
         if not self._admin:
-            keys = [(key, way) for key, way in keys if key not in _ADMIN_SORT]
-        return keys or list(instance_queries.DEFAULT_SORT)
+            idle |= _ADMIN_SORT
+        return [(key, way) for key, way in keys if key not in idle] or default
 
 
 def _matcher(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from novalite import exception
 
 MIN = 1
-MAX = 53
+MAX = 79
 
 HEADER = "OpenStack-API-Version"
 LEGACY_HEADER = "X-OpenStack-Nova-API-Version"

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from novalite import context as context_module
 from novalite import exception, log
+from novalite.api import destinations, server_request, zones
 from novalite.api import quotas as api_quotas
-from novalite.api import server_request, zones
 from novalite.api.parts import Parts
 from novalite.db import (
     builds,
@@ -72,6 +72,7 @@ def create_servers(
     if request.zone.forced:
         parts.policy.check(context, "servers:create:forced_host")
     zones.check(parts.conf, request.zone)
+    destinations.check(parts, context, request)
     flavor, limited = _flavor(parts, context, request.flavor_id)
     _check_key_pair(parts, context, request.key_name)
     _check_group(parts, context, request.hints.get("group"))
@@ -225,6 +226,7 @@ def _instance(
         disk_config=request.disk_config,
         metadata=request.metadata,
         tags=request.tags,
+        trusted_certs=request.trusted_certs,
         security_groups=request.security_groups,
         created_at=origin.moment,
         updated_at=origin.moment,
@@ -238,6 +240,8 @@ def _instance(
         availability_zone=request.zone.zone,
         force_host=request.zone.host,
         force_node=request.zone.node,
+        requested_host=request.host,
+        requested_node=request.hypervisor_hostname,
         scheduler_hints=request.hints,
         networks=request.networks,
         security_groups=request.security_groups,

@@ -43,6 +43,9 @@ class ServerRequest:
     tags: list[str] = field(default_factory=list)
     hints: dict[str, Any] = field(default_factory=dict)
     key_name: str | None = None
+    trusted_certs: list[str] | None = None
+    host: str | None = None
+    hypervisor_hostname: str | None = None
     description: str | None = None
     user_data: str | None = None
     config_drive: bool = False
@@ -74,6 +77,9 @@ def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerReq
         tags=sorted(set(server.get("tags", ()))),
         hints=_hints(body),
         key_name=server.get("key_name"),
+        trusted_certs=server.get("trusted_image_certificates"),
+        host=server.get("host"),
+        hypervisor_hostname=server.get("hypervisor_hostname"),
         description=server.get("description"),
         user_data=server.get("user_data") or None,
         config_drive=truth("config_drive", server.get("config_drive")),
@@ -149,6 +155,11 @@ def _image(server: dict[str, Any]) -> str:
 
 def _check_device(device: dict[str, Any]) -> None:
     source, destination = device.get("source_type"), device.get("destination_type", "local")
+    if device.get("volume_type") and destination == "local":
+        raise exception.InvalidInput(
+            "Block Device Mapping is Invalid: Specifying a volume_type with destination_type=local "
+            "is not supported."
+        )
     if source in ("volume", "snapshot") or destination == "volume":
         raise exception.InvalidInput(
             "Block Device Mapping is Invalid: boot from volume and attaching volumes at create are "

@@ -210,6 +210,19 @@ def list_all(conn: sa.Connection) -> list[NodeRecord]:
     ]
 
 
+def exists(conn: sa.Connection, host: str | None, node: str | None) -> bool:
+    """Tell whether there is a node of this name (None: any) on this host (None: any).
+
+    Host names are compared without regard to case, node names exactly, as a scheduler does.
+    """
+    statement = sa.select(_t.c.hypervisor_hostname)
+    if host is not None:
+        statement = statement.where(sa.func.lower(_t.c.host) == host.lower())
+    if node is not None:
+        statement = statement.where(_t.c.hypervisor_hostname == node)
+    return any(node is None or row[0] == node for row in conn.execute(statement))
+
+
 def uuids_of(conn: sa.Connection, host: str) -> dict[str, str]:
     """Return the uuid of each node of a service host by the node's name."""
     rows = conn.execute(sa.select(_t.c.hypervisor_hostname, _t.c.uuid).where(_t.c.host == host))

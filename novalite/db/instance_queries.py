@@ -7,6 +7,7 @@ texts; who needs objects uses db/instances.py. What SQL would answer differently
 read in chunks until the page is full.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -108,6 +109,10 @@ SORT: dict[str, sa.ColumnElement[Any]] = {
     "access_ip_v6": sa.func.coalesce(_t.c.access_ip_v6, ""),
     "auto_disk_config": _t.c.disk_config,
     "root_device_name": sa.func.coalesce(_t.c.root_device_name, ""),
+    "locked_by": sa.func.coalesce(_t.c.locked_by, ""),
+    # Numbers, since no database agrees with another on which of two truths is greater.
+    "locked": sa.case((_t.c.locked, 1), else_=0),
+    "config_drive": sa.case((_t.c.config_drive, 1), else_=0),
 }
 DEFAULT_SORT = [("created_at", "desc")]
 
@@ -119,13 +124,16 @@ class Query:
     """Which servers, in which order.
 
     ``project_id`` None is every project. ``deleted`` None is both kinds. ``equal`` maps a column
-    to the values it may have, None among them for NULL. ``marker`` is the uuid after which the
-    page begins. Times are seconds since the epoch.
+    to the values it may have, None among them for NULL. ``seconds`` maps a column to the second in
+    which its time lies. ``marker`` is the uuid after which the page begins. Times are seconds since
+    the epoch; those that are shown without fractions are compared without them.
     """
 
     project_id: str | None = None
     deleted: bool | None = False
     changes_since: float | None = None
+    changes_before: float | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
     equal: dict[str, list[Any]] = field(default_factory=dict)
     predicates: list[Predicate] = field(default_factory=list)
     sort: list[tuple[str, str]] = field(default_factory=lambda: list(DEFAULT_SORT))
@@ -186,9 +194,14 @@ def _statement(query: Query, order: list[tuple[Any, str]], detail: bool) -> sa.S
         statement = statement.where(_t.c.project_id == query.project_id)
     if query.deleted is not None:
         statement = statement.where(_t.c.deleted == query.deleted)
+    changed = sa.func.coalesce(_t.c.updated_at, _t.c.created_at)
     if query.changes_since is not None:
-        changed = sa.func.coalesce(_t.c.updated_at, _t.c.created_at)
         statement = statement.where(changed >= query.changes_since)
+    if query.changes_before is not None:
+        statement = statement.where(changed < math.floor(query.changes_before) + 1.0)
+    for name, moment in query.seconds.items():
+        second = math.floor(moment)
+        statement = statement.where(_t.c[name] >= second, _t.c[name] < second + 1.0)
     for name, values in query.equal.items():
         statement = statement.where(_one_of(_t.c[name], values))
     return statement.order_by(

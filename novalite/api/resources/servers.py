@@ -6,12 +6,12 @@ from typing import Any
 import falcon
 import sqlalchemy as sa
 
-from novalite.api import filters, http, links, operations, server_request, validation
+from novalite.api import filters, http, links, operations, server_request, server_state, validation
 from novalite.api.parts import Parts, Resource
 from novalite.api.schemas import servers as schemas
 from novalite.api.views import servers as view
 from novalite.api.views import services as services_view
-from novalite.db import instance_queries, services
+from novalite.db import instance_queries, server_groups, services
 from novalite.objects.instance import InstanceFault
 
 EXTENDED = "os-extended-server-attributes"
@@ -43,6 +43,7 @@ class _Shows(Resource):
             req,
             extended=self.policy.allows(req.state.context, EXTENDED),
             host_states=host_states,
+            extra_specs=self.policy.allows(req.state.context, "os-flavor-extra-specs:index"),
         )
 
     def _host_states(self, conn: sa.Connection) -> dict[str, str]:
@@ -61,6 +62,8 @@ class ServersResource(_Shows):
         request = server_request.parse(self.conf, state.body, state.version)
         if request.networks:
             self.policy.check(state.context, "servers:create:attach_network")
+        if request.trusted_certs is not None:
+            self.policy.check(state.context, "servers:create:trusted_certs")
         instances = operations.create_servers(self.parts, state.context, request)
         first = instances[0]
         if request.return_reservation_id:
@@ -123,16 +126,16 @@ class ServerResource(_Shows):
 
     def on_get(self, req: http.Request, resp: falcon.Response, server_id: str) -> None:
         """Show a server."""
-        row, fault, host_states = self._load(req, server_id)
+        row, fault, host_states, group = self._load(req, server_id)
         self.policy.check(req.state.context, "servers:show", row.project_id)
-        http.send(resp, {"server": self._view(req, host_states).detail(row, fault)})
+        http.send(resp, {"server": self._view(req, host_states).single(row, fault, group)})
 
     def _load(
         self, req: http.Request, server_id: str
-    ) -> tuple[Any, InstanceFault | None, dict[str, str] | None]:
+    ) -> tuple[Any, InstanceFault | None, dict[str, str] | None, str | None]:
         context = req.state.context
         project = None if context.is_admin else context.project_id or ""
-        with_hosts = self._shows_hosts(req)
+        with_hosts, with_group = self._shows_hosts(req), req.state.version >= 71
 
         def work(conn: sa.Connection) -> Any:
             row = instance_queries.get_row(conn, server_id, project)
@@ -140,9 +143,10 @@ class ServerResource(_Shows):
             if row.vm_state == "error":
                 fault = instance_queries.faults(conn, [row.uuid]).get(row.uuid)
             host_states = self._host_states(conn) if with_hosts and row.host else {}
-            return row, fault, host_states if with_hosts else None
+            groups = server_groups.of_instances(conn, [row.uuid]) if with_group else {}
+            return row, fault, host_states if with_hosts else None, groups.get(row.uuid)
 
-        found: tuple[Any, InstanceFault | None, dict[str, str] | None]
+        found: tuple[Any, InstanceFault | None, dict[str, str] | None, str | None]
         found = self.database.read(work)
         return found
 
@@ -165,12 +169,13 @@ class ServerResource(_Shows):
                 values[column] = server_request.address(asked[key])
         if values:
             operations.update_server(self.parts, server_id, values)
-        row, fault, _host_states = self._load(req, server_id)
-        http.send(resp, {"server": view.ServerView(self.conf, req).updated(row, fault)})
+        row, fault, host_states, group = self._load(req, server_id)
+        http.send(resp, {"server": self._view(req, host_states).updated(row, fault, group)})
 
     def on_delete(self, req: http.Request, resp: falcon.Response, server_id: str) -> None:
         """Accept the delete of a server."""
         row = find(self.parts, req, server_id)
         self.policy.check(req.state.context, "servers:delete", row.project_id)
+        server_state.check_unlocked(req.state.context, row)
         operations.delete_server(self.parts, req.state.context, server_id)
         http.send_nothing(resp, 204)

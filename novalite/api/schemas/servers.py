@@ -88,26 +88,45 @@ _CREATE: common.Json = {
     "user_data": {"type": ["string", "null"], "format": "base64", "maxLength": 65535},
 }
 
+_VOLUME_TYPE: common.Json = {"type": ["string", "null"], "minLength": 0, "maxLength": 255}
+_CERTIFICATES: common.Json = {
+    "type": ["array", "null"],
+    "minItems": 1,
+    "maxItems": 50,
+    "uniqueItems": True,
+    "items": {"type": "string", "minLength": 1, "maxLength": 255, "format": "storable"},
+}
+# Since when, name, schema.
+_LATER: tuple[tuple[int, str, common.Json], ...] = (
+    (19, "description", common.DESCRIPTION),
+    (52, "tags", {"type": "array", "items": common.TAG, "maxItems": 50}),
+    (63, "trusted_image_certificates", _CERTIFICATES),
+    (74, "host", common.HOST),
+    (74, "hypervisor_hostname", common.HOST),
+)
+
 
 def _create(version: int) -> common.Json:
     properties = dict(_CREATE)
     required = ["name", "flavorRef"]
-    networks = properties["networks"]
+    networks, disks = properties["networks"], properties["block_device_mapping_v2"]
     # Tags of devices came with 2.32, were broken in 2.37 (networks) and 2.33 (disks), and are
     # back from 2.42 on.
     if 32 <= version < 37 or version >= 42:
-        networks = {**networks, "items": _tagged(_NETWORK)}
+        networks = _with(networks, tag=common.TAG)
     if version == 32 or version >= 42:
-        disks = properties["block_device_mapping_v2"]
-        properties["block_device_mapping_v2"] = {**disks, "items": _tagged(_BLOCK_DEVICE)}
+        disks = _with(disks, tag=common.TAG)
     if version >= 37:
         networks = {"oneOf": [networks, {"type": "string", "enum": ["none", "auto"]}]}
         required.append("networks")
-    properties["networks"] = networks
-    if version >= 19:
-        properties["description"] = common.DESCRIPTION
-    if version >= 52:
-        properties["tags"] = {"type": "array", "items": common.TAG, "maxItems": 50}
+    if version >= 67:
+        disks = _with(disks, volume_type=_VOLUME_TYPE)
+    properties.update(networks=networks, block_device_mapping_v2=disks)
+    if version >= 57:
+        del properties["personality"]
+    for since, name, schema in _LATER:
+        if version >= since:
+            properties[name] = schema
     return common.closed(
         {
             "server": common.closed(properties, *required),
@@ -118,12 +137,14 @@ def _create(version: int) -> common.Json:
     )
 
 
-def _tagged(schema: common.Json) -> common.Json:
-    return {**schema, "properties": {**schema["properties"], "tag": common.TAG}}
+def _with(array: common.Json, **more: common.Json) -> common.Json:
+    """Return the schema of an array whose items may have more properties."""
+    items = array["items"]
+    return {**array, "items": {**items, "properties": {**items["properties"], **more}}}
 
 
 CREATE = validation.schemas(
-    *((version, _create(version)) for version in (1, 19, 32, 33, 37, 42, 52))
+    *((version, _create(version)) for version in (1, 19, 32, 33, 37, 42, 52, 57, 63, 67, 74))
 )
 
 _UPDATE: common.Json = {
@@ -154,6 +175,29 @@ CONSOLE_OUTPUT = validation.schemas(
         ),
     )
 )
-FORCE_DELETE = validation.schemas(
-    (1, common.closed({"forceDelete": {"type": ["null", "object", "string"]}}, "forceDelete"))
+_ANYTHING: common.Json = {"type": ["null", "object", "string"]}
+LOCK = validation.schemas(
+    (1, common.closed({"lock": _ANYTHING}, "lock")),
+    (
+        73,
+        common.closed(
+            {
+                "lock": {
+                    "type": ["object", "null"],
+                    "properties": {
+                        "locked_reason": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 255,
+                            "format": "storable",
+                        }
+                    },
+                    "additionalProperties": False,
+                }
+            },
+            "lock",
+        ),
+    ),
 )
+UNLOCK = validation.schemas((1, common.closed({"unlock": _ANYTHING}, "unlock")))
+FORCE_DELETE = validation.schemas((1, common.closed({"forceDelete": _ANYTHING}, "forceDelete")))

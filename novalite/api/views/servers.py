@@ -62,11 +62,24 @@ def addresses(network_info: str, *, extended: bool = True) -> dict[str, list[Jso
     return found
 
 
+def metadata(row: Any) -> dict[str, str]:
+    """Return the metadata of a row."""
+    found: dict[str, str] = {} if row.metadata == "{}" else json.loads(row.metadata)
+    return found
+
+
+def tags(row: Any) -> list[str]:
+    """Return the tags of a row."""
+    found: list[str] = [] if row.tags == "[]" else json.loads(row.tags)
+    return found
+
+
 class ServerView:
     """Shows servers to one request.
 
     :param extended: show what only administrators see (host, instance name, ...)
     :param host_states: host -> UP, DOWN or MAINTENANCE, or None if not to be shown
+    :param extra_specs: show the extra specs of flavors
     """
 
     def __init__(
@@ -76,7 +89,9 @@ class ServerView:
         *,
         extended: bool = False,
         host_states: Mapping[str, str] | None = None,
+        extra_specs: bool = True,
     ):
+        self._extra_specs = extra_specs
         self._version = req.state.version
         self._context: context_module.RequestContext = req.state.context
         self._links = links.Links(conf, req)
@@ -107,9 +122,25 @@ class ServerView:
             server["adminPass"] = admin_password
         return server
 
-    def updated(self, row: Any, fault: InstanceFault | None = None) -> Json:
-        """Return the reduced server that PUT answers with (up to 2.74)."""
-        return self._basic(row, fault, extended_addresses=False)
+    def updated(
+        self, row: Any, fault: InstanceFault | None = None, group: str | None = None
+    ) -> Json:
+        """Return what PUT answers with: a reduced server up to 2.74, then the whole one."""
+        if self._version >= 75:
+            return self.single(row, fault, group)
+        server = self._basic(row, fault, extended_addresses=False)
+        return self._with_group(server, group)
+
+    def single(
+        self, row: Any, fault: InstanceFault | None = None, group: str | None = None
+    ) -> Json:
+        """Return the whole server with its group, which lists do not show (from 2.71 on)."""
+        return self._with_group(self.detail(row, fault), group)
+
+    def _with_group(self, server: Json, group: str | None) -> Json:
+        if self._version >= 71:
+            server["server_groups"] = [group] if group else []
+        return server
 
     def detail(self, row: Any, fault: InstanceFault | None = None) -> Json:
         """Return the whole server."""
@@ -143,7 +174,7 @@ class ServerView:
             "status": word,
             "tenant_id": row.project_id,
             "user_id": row.user_id,
-            "metadata": {} if row.metadata == "{}" else json.loads(row.metadata),
+            "metadata": metadata(row),
             "hostId": host_id(row.project_id, row.host) if row.host else "",
             "image": self._image(row.image_ref),
             "flavor": self._flavor(row.flavor),
@@ -162,7 +193,12 @@ class ServerView:
         if self._version >= 19:
             server["description"] = row.display_description
         if self._version >= 26:
-            server["tags"] = [] if row.tags == "[]" else json.loads(row.tags)
+            server["tags"] = tags(row)
+        if self._version >= 63:
+            certificates = row.trusted_certs
+            server["trusted_image_certificates"] = certificates and json.loads(certificates)
+        if self._version >= 73:
+            server["locked_reason"] = row.locked_reason
         if fault is not None and row.vm_state == VMState.ERROR:
             server["fault"] = self._fault(fault)
         return server
@@ -190,15 +226,17 @@ class ServerView:
         if self._version < 47:
             links_ = self._links.bookmark("flavors", flavor.flavorid)
             return {"id": flavor.flavorid, "links": links_}
-        return {
+        shown: Json = {
             "vcpus": flavor.vcpus,
             "ram": flavor.memory_mb,
             "disk": flavor.root_gb,
             "ephemeral": flavor.ephemeral_gb,
             "swap": flavor.swap_mb,
             "original_name": flavor.name,
-            "extra_specs": flavor.extra_specs,
         }
+        if self._extra_specs:
+            shown["extra_specs"] = flavor.extra_specs
+        return shown
 
     def _image(self, image_ref: str) -> Any:
         shown = self._images.get(image_ref)

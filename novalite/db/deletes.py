@@ -178,7 +178,8 @@ def gone(conn: sa.Connection, host: str, item: build.Gone) -> tuple[Verdict, str
 def _destroy_failed(conn: sa.Connection, action: Action, host: str, failure: str) -> str:
     failures = [*action.failures, f"{host}: {failure}"]
     if len(failures) >= MAX_DESTROY_FAILURES:
-        fail(conn, action, failure, failures)
+        # What the hypervisor said may name paths and hosts; administrators read the details.
+        fail(conn, action, "its host could not remove it", failures)
         return "given up"
     conn.execute(
         sa.update(_a)
@@ -191,6 +192,7 @@ def _destroy_failed(conn: sa.Connection, action: Action, host: str, failure: str
 def fail(conn: sa.Connection, action: Action, reason: str, details: list[str]) -> None:
     """End a delete in ERROR; a new DELETE tries again. The host keeps the guest and the books.
 
+    :param reason: for the server's owner, without inner text
     :param details: every failure or loss on the way, for administrators
     """
     if not actions.close(conn, action.id, ActionState.ERROR, reason):

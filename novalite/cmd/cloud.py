@@ -164,7 +164,7 @@ def _spinner(console: Console, text: str) -> Iterator[None]:
 def print_statuses(devcloud: cloud.DevCloud, console: Console) -> bool:
     """Print a table of the processes; return True if all of them run."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("service", "pid", "memory", "up for", "where"):
+    for heading in ("service", "pid", "health", "memory", "up for", "where"):
         table.add_column(heading, overflow="fold", header_style="bold")
     complete = True
     for status in devcloud.statuses():
@@ -172,10 +172,16 @@ def print_statuses(devcloud: cloud.DevCloud, console: Console) -> bool:
         pid = str(status.pid) if status.pid else "[red]dead[/]"
         memory = f"{status.memory // 1024} MB" if status.memory else "-"
         age = _duration(time.time() - status.began) if status.pid else "-"
-        table.add_row(status.name, pid, memory, age, status.where)
+        table.add_row(status.name, pid, _health(status), memory, age, status.where)
     console.print(table, highlight=False)
     _plain(console, f"\nLogs: {devcloud.services.logs}")
     return complete
+
+
+def _health(status: cloud.Status) -> str:
+    if not status.health:
+        return "-"
+    return "[green]ok[/]" if status.health == "ok" else f"[red]{status.health}[/]"
 
 
 def _duration(seconds: float) -> str:

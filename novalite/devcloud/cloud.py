@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from novalite.devcloud import broker as broker_module
-from novalite.devcloud import configuration, processes, seed, services, state
+from novalite.devcloud import condition, configuration, processes, seed, services, state
 from novalite.devcloud.client import Client, password_token
 from novalite.devcloud.errors import CloudError
 
@@ -21,13 +21,17 @@ Progress = Callable[[str, str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One line of ``novalite ps``; memory in kB, ``began`` in seconds since the epoch."""
+    """One line of ``novalite ps``; memory in kB, ``began`` in seconds since the epoch.
+
+    ``health`` is empty for what is not a service of ours.
+    """
 
     name: str
     pid: int | None
     where: str
     began: float
     memory: int
+    health: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,15 @@ class DevCloud:
         names = [name for name in places if name in self.services.recorded()]
         chosen = [process for process in self.broker.processes if process.identity]
         chosen += [self.services.process(name) for name in names]
-        return [_status(process, places.get(process.name, "")) for process in chosen]
+        ours = {service.name: service for service in self._all(settings)}
+        return [
+            _status(
+                process,
+                places.get(process.name, ""),
+                condition.of(ours[process.name], self.directory) if process.name in ours else "",
+            )
+            for process in chosen
+        ]
 
     def logs(self) -> list[Path]:
         """Return all log files there are."""
@@ -270,7 +282,7 @@ def _shown(chosen: list[configuration.Service], progress: Progress) -> services.
     return lambda name, seconds: progress(name, where[name], seconds)
 
 
-def _status(process: processes.Process, where: str) -> Status:
+def _status(process: processes.Process, where: str, health: str) -> Status:
     identity = process.identity
     pid = process.pid
     return Status(
@@ -279,4 +291,5 @@ def _status(process: processes.Process, where: str) -> Status:
         where=where,
         began=identity.began if identity else 0.0,
         memory=processes.memory_kb(pid) if pid else 0,
+        health=health if pid else "",
     )

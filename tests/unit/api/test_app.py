@@ -98,7 +98,7 @@ def test_too_high_and_malformed_version(cloud: Any) -> None:
         ("GET", f"/servers/{UUID}/nope"),
         ("GET", "//servers"),
         ("GET", "/servers/%00"),
-        ("GET", "/os-keypairs"),
+        ("GET", "/os-nothing"),
         ("GET", "/not-a-project/servers"),
         ("POST", "/flavors/detail"),
     ],
@@ -193,6 +193,12 @@ def test_each_route_has_one_noun_per_file() -> None:
         "os-services",
         "os-hypervisors",
         "os-availability-zone",
+        "os-keypairs",
+        "os-server-groups",
+        "os-simple-tenant-usage",
+        "os-quota-sets",
+        "os-quota-class-sets",
+        "limits",
     }
 
 

@@ -33,7 +33,7 @@ class ContextSerializer(messaging.Serializer):  # type: ignore[misc]
 
     def serialize_entity(self, context: Any, entity: Any) -> Any:
         """Encode an argument or a result."""
-        return base.encode(entity)
+        return base.pack(entity)
 
     def deserialize_entity(self, context: Any, entity: Any) -> Any:
         """Decode an argument or a result."""

@@ -126,7 +126,7 @@ def create(
             reservation_id=instance.reservation_id,
         )
         instances.insert(conn, instance)
-        conn.execute(_ADD_SPEC, {"instance_uuid": instance.uuid, "spec": base.encode(spec)})
+        conn.execute(_ADD_SPEC, {"instance_uuid": instance.uuid, "spec": base.pack(spec)})
 
 
 def take(conn: sa.Connection, reservations: list[str], owner: str, lease: float) -> list[Taken]:

@@ -16,12 +16,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-Codec = Callable[[Any], Any]
+# Reads one field; None takes it as it is.
+Codec = Callable[[Any], Any] | None
 
 _TYPE = "novalite_object"
 _VERSION = "version"
 _registry: dict[str, type] = {}
-_names: dict[type, tuple[str, ...]] = {}
+# The fields of each class by name, with what they are if nothing is said (_REQUIRED: must be said).
+_shapes: dict[type, tuple[tuple[str, Any], ...]] = {}
+_ATOMS = frozenset((str, int, float, bool, type(None)))
+_REQUIRED = object()
 
 
 class IncompatibleObject(ValueError):
@@ -35,8 +39,16 @@ def register(cls: type[T]) -> type[T]:
     if cls.__name__ in _registry:
         raise TypeError(f"{cls.__name__} is registered twice")
     _registry[cls.__name__] = cls
-    _names[cls] = tuple(field.name for field in dataclasses.fields(cls))
+    _shapes[cls] = tuple((field.name, _default(field)) for field in dataclasses.fields(cls))
     return cls
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return _REQUIRED
 
 
 def registered() -> dict[str, type]:
@@ -45,35 +57,62 @@ def registered() -> dict[str, type]:
 
 
 def encode(value: Any) -> Any:
-    """Turn a value, with all objects in it, into JSON primitives."""
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return value.value if isinstance(value, enum.Enum) else value
-    if isinstance(value, dict):
-        return {str(key): encode(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [encode(item) for item in value]
-    name = type(value).__name__
-    if name in _registry:
-        wire: dict[str, Any] = {_TYPE: name, _VERSION: _version(type(value))}
-        for field in _names[type(value)]:
-            wire[field] = encode(getattr(value, field))
-        return wire
+    """Turn a value, with all objects in it, into JSON primitives; every field is there."""
+    return value if type(value) in _ATOMS else _encode(value, False)
+
+
+def pack(value: Any) -> Any:
+    """Do what :func:`encode` does, but leave out fields that have their default.
+
+    For what only :func:`decode` reads: half of an object is defaults, and every byte on the bus is
+    written and read twice. Sender and receiver agree on defaults, since a default cannot change
+    without a new major version (:func:`fingerprint`).
+    """
+    return value if type(value) in _ATOMS else _encode(value, True)
+
+
+def _encode(value: Any, sparse: bool) -> Any:
+    kind = type(value)
+    if kind in _shapes:
+        return _encode_object(value, kind, sparse)
     if isinstance(value, enum.Enum):
         return value.value
-    raise TypeError(f"a {type(value).__name__} cannot be encoded")
+    if isinstance(value, dict):
+        return {
+            str(key): item if type(item) in _ATOMS else _encode(item, sparse)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [item if type(item) in _ATOMS else _encode(item, sparse) for item in value]
+    if isinstance(value, (str, int, float)):
+        return value
+    raise TypeError(f"a {kind.__name__} cannot be encoded")
+
+
+def _encode_object(value: Any, kind: type, sparse: bool) -> dict[str, Any]:
+    wire: dict[str, Any] = {_TYPE: kind.__name__, _VERSION: _version(kind)}
+    for name, default in _shapes[kind]:
+        item = getattr(value, name)
+        if type(item) in _ATOMS:
+            # 0, 0.0 and False are equal but not the same on the wire.
+            if not sparse or item != default or type(item) is not type(default):
+                wire[name] = item
+        elif not sparse or item != default:
+            wire[name] = _encode(item, sparse)
+    return wire
 
 
 def decode(wire: Any) -> Any:
-    """Turn what :func:`encode` made back into objects.
+    """Turn what :func:`encode` or :func:`pack` made back into objects.
 
     :raises IncompatibleObject: unknown class, or another major version
     """
     if isinstance(wire, dict):
         if _TYPE in wire:
             return _decode_object(wire)
-        return {key: decode(item) for key, item in wire.items()}
+        return {key: item if type(item) in _ATOMS else decode(item) for key, item in wire.items()}
     if isinstance(wire, list):
-        return [decode(item) for item in wire]
+        return [item if type(item) in _ATOMS else decode(item) for item in wire]
     return wire
 
 
@@ -82,10 +121,16 @@ def _decode_object(wire: dict[str, Any]) -> Any:
     if cls is None:
         raise IncompatibleObject(f"unknown object {wire[_TYPE]}")
     theirs, ours = str(wire.get(_VERSION, "")), _version(cls)
-    if theirs.partition(".")[0] != ours.partition(".")[0]:
+    if theirs != ours and theirs.partition(".")[0] != ours.partition(".")[0]:
         raise IncompatibleObject(f"{cls.__name__} {theirs} cannot be read as {ours}")
     readers = _readers(cls)
-    return cls(**{name: reader(wire[name]) for name, reader in readers.items() if name in wire})
+    return cls(
+        **{
+            name: reader(item) if (reader := readers[name]) else item
+            for name, item in wire.items()
+            if name in readers
+        }
+    )
 
 
 def _version(cls: type) -> str:
@@ -95,7 +140,7 @@ def _version(cls: type) -> str:
 @functools.cache
 def _readers(cls: Any) -> dict[str, Codec]:
     hints = typing.get_type_hints(cls)
-    return {name: _reader(hints[name]) for name in _names[cls]}
+    return {name: _reader(hints[name]) for name, _default in _shapes[cls]}
 
 
 def _reader(hint: Any) -> Codec:
@@ -105,7 +150,7 @@ def _reader(hint: Any) -> Codec:
         inner = [_reader(arg) for arg in typing.get_args(hint) if arg is not type(None)]
         if len(inner) == 1:
             read = inner[0]
-            return lambda wire: None if wire is None else read(wire)
+            return None if read is None else lambda wire: None if wire is None else read(wire)
         return decode
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint
@@ -113,9 +158,7 @@ def _reader(hint: Any) -> Codec:
         return lambda wire: tuple(decode(wire))
     if origin is frozenset:
         return lambda wire: frozenset(decode(wire))
-    if hint in (str, int, float, bool):
-        return lambda wire: wire
-    return decode
+    return None if hint in (str, int, float, bool) else decode
 
 
 def fingerprint(cls: type) -> str:

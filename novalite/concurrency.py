@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -151,8 +152,61 @@ class WSGIServer:
         raise RuntimeError("use wsgi_server()")
 
     def stop(self) -> None:
-        """Close the listening socket and let running requests finish."""
+        """Accept no more, close this process's listening socket, let running requests finish.
+
+        What has connected may still hand in its first request within a second.
+        """
         raise RuntimeError("use wsgi_server()")
+
+
+# Seconds that a connection which was accepted just before the end has for its first request.
+SETTLE = 1.0
+
+
+class _Shut(Exception):
+    """Thrown into the wait for the next connection."""
+
+
+class _Gate:
+    """A listening socket for eventlet's server that can be shut without closing anything.
+
+    eventlet itself closes what it has accepted and not read yet: a request that is on its way.
+    """
+
+    def __init__(self, listener: socket.socket):
+        import eventlet.event
+
+        self._listener = listener
+        self._never = eventlet.event.Event()
+        self._waiting = False
+        self._shut = False
+        # Accepted connections whose first request has not been read.
+        self.fresh = 0
+
+    def accept(self) -> Any:
+        """Wait for the next connection; for ever once it is shut."""
+        if not self._shut:
+            self._waiting = True
+            try:
+                accepted = self._listener.accept()
+                self.fresh += 1
+                return accepted
+            except _Shut:
+                pass
+            finally:
+                self._waiting = False
+        return self._never.wait()
+
+    def shut(self, accepting: Any) -> None:
+        """Let the green thread *accepting* accept no more."""
+        import eventlet
+
+        self._shut = True
+        if self._waiting:
+            eventlet.kill(accepting, _Shut)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._listener, name)
 
 
 class _EventletServer(WSGIServer):
@@ -160,9 +214,28 @@ class _EventletServer(WSGIServer):
         import eventlet
         from eventlet import wsgi
 
+        gate = _Gate(listener)
+
         class Protocol(wsgi.HttpProtocol):  # type: ignore[misc]
+            is_fresh = True
+
+            def setup(self) -> None:
+                """Keep a new connection from being closed as an idle one."""
+                super().setup()
+                self.conn_state[2] = wsgi.STATE_REQUEST
+
+            def finish(self) -> None:
+                self.settle()
+                super().finish()
+
+            def settle(self) -> None:
+                """Note that the first request is here, or never will be."""
+                gate.fresh -= self.is_fresh
+                self.is_fresh = False
+
             def get_environ(self) -> Any:
                 """Name the version that the client spoke; eventlet always says HTTP/1.0."""
+                self.settle()
                 environ = super().get_environ()
                 environ["SERVER_PROTOCOL"] = self.request_version
                 return environ
@@ -171,7 +244,7 @@ class _EventletServer(WSGIServer):
         self._protocol = Protocol
         self._eventlet = eventlet
         self._pool = eventlet.GreenPool(threads)
-        self._listener = listener
+        self._gate = gate
         self._app = app
         self._thread: Any = None
 
@@ -180,7 +253,7 @@ class _EventletServer(WSGIServer):
         quiet.setLevel(logging.ERROR)
         self._thread = self._eventlet.spawn(
             self._wsgi.server,
-            self._listener,
+            self._gate,
             self._app,
             protocol=self._protocol,
             custom_pool=self._pool,
@@ -197,9 +270,14 @@ class _EventletServer(WSGIServer):
         self._pool.waitall()
 
     def stop(self) -> None:
-        if self._thread is not None:
-            self._pool.resize(0)
-            self._thread.kill()
+        if self._thread is None:
+            return
+        self._gate.shut(self._thread)
+        end = time.monotonic() + SETTLE
+        while self._gate.fresh > 0 and time.monotonic() < end:
+            time.sleep(0.005)
+        self._pool.resize(0)
+        self._thread.kill()
 
 
 class _CherootServer(WSGIServer):
@@ -225,6 +303,8 @@ class _CherootServer(WSGIServer):
 
     def serve(self) -> None:
         self._server.prepare()
+        # Another process that shares the socket may be faster; nobody waits for the next client.
+        self._server.socket.setblocking(False)
         self._server.serve()
 
     def stop(self) -> None:

@@ -2,6 +2,7 @@
 """Logging, set up once per process; the line's shape and the logger names are Nova's."""
 
 import logging
+import os
 import time
 from typing import Any
 
@@ -63,6 +64,13 @@ def setup(conf: cfg.ConfigOpts, program: str) -> None:
     # A record costs a third less without the three lookups nobody prints.
     logging.logThreads = False
     logging.logMultiprocessing = False
+
+
+def file(conf: cfg.ConfigOpts) -> str:
+    """Return the path of the log file; empty if the lines go elsewhere."""
+    if not conf.log_file:
+        return ""
+    return os.path.join(conf.log_dir or "", conf.log_file)
 
 
 def reload(conf: cfg.ConfigOpts, program: str, *, anew: bool) -> None:

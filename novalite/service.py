@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -21,34 +20,11 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_config import cfg
 
-from novalite import broker, counters, health, periodic, rpc
+from novalite import broker, counters, health, periodic, rpc, systemd
 from novalite import manager as manager_module
 from novalite.conf import changes
 
 LOG = logging.getLogger(__name__)
-
-
-class Notifier:
-    """Speaks systemd's notify protocol; does nothing when nobody listens."""
-
-    def __init__(self, environ: dict[str, str] | None = None):
-        environ = dict(os.environ) if environ is None else environ
-        self._address = environ.get("NOTIFY_SOCKET", "")
-        usec = environ.get("WATCHDOG_USEC", "")
-        self.watchdog = int(usec) / 1e6 if usec.isdigit() else 0.0
-
-    def send(self, *lines: str) -> None:
-        """Send the state lines, for example ``READY=1``."""
-        if not self._address:
-            return
-        address = "\0" + self._address[1:] if self._address[0] == "@" else self._address
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-                channel.sendto("\n".join(lines).encode(), address)
-        except (ConnectionRefusedError, FileNotFoundError):
-            LOG.debug("Whoever wanted to be told %s has gone", lines[0])
-        except OSError as error:
-            LOG.warning("systemd could not be told %s: %s", lines[0], error)
 
 
 class Signals:
@@ -59,7 +35,10 @@ class Signals:
 
     def __init__(self) -> None:
         self._pending: list[int] = []
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2):
+        for number in (
+            *(signal.SIGTERM, signal.SIGINT, signal.SIGHUP),
+            *(signal.SIGUSR1, signal.SIGUSR2),
+        ):
             signal.signal(number, self._note)
 
     def _note(self, number: int, _frame: Any) -> None:
@@ -107,7 +86,7 @@ class Service:
         self._health: health.Health | None = None
         self._watchdog: health.Watchdog | None = None
         self._monitor: health.Listener | None = None
-        self.notifier = Notifier()
+        self.notifier = systemd.Notifier()
 
     def fail(self, reason: str) -> None:
         """End the process with exit code 1, from any thread; for a start that was refused."""
@@ -173,6 +152,8 @@ class Service:
             if chosen
             else health.default_path(self.conf.state_path, self.program, self.conf.host)
         )
+        if systemd.worker() > 1:
+            path = path.with_name(f"{path.stem}-{systemd.worker()}{path.suffix}")
         try:
             self._monitor = health.Listener(path, self._report)
         except OSError as error:
@@ -206,20 +187,24 @@ class Service:
             if self._failed.is_set():
                 self._stop(0.0)
                 return 1
-            if number == signal.SIGUSR2:
-                LOG.info("counters %s", json.dumps(counters.snapshot()))
-            elif number == signal.SIGHUP:
-                self._reload()
-            elif number == signal.SIGTERM:
-                self._stop(float(self.conf.graceful_shutdown_timeout))
+            if number in (signal.SIGTERM, signal.SIGINT):
+                graceful = number == signal.SIGTERM
+                self._stop(float(self.conf.graceful_shutdown_timeout) if graceful else 0.0)
                 return 0
-            elif number == signal.SIGINT:
-                self._stop(0.0)
-                return 0
+            if number is not None:
+                self._on_signal(number)
             if self.notifier.watchdog and time.monotonic() - last >= beat:
                 if self._watchdog is None or self._watchdog.is_well():
                     self.notifier.send("WATCHDOG=1")
                 last = time.monotonic()
+
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGHUP:
+            self._reload()
+        elif number == signal.SIGUSR2:
+            LOG.info("counters %s", json.dumps(counters.snapshot()))
+        elif number == signal.SIGUSR1:
+            LOG.warning("SIGUSR1 restarts workers one after the other; this service has none")
 
     def _reload(self) -> None:
         self.notifier.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
@@ -254,7 +239,11 @@ class Service:
                 task.respace()
 
     def _stop(self, timeout: float) -> None:
-        self.notifier.send("STOPPING=1", "STATUS=finishing what runs")
+        self.notifier.send(
+            "STOPPING=1",
+            "STATUS=finishing what runs",
+            f"EXTEND_TIMEOUT_USEC={int((timeout + 2) * 1e6)}",
+        )
         LOG.info("%s stops; running work has %d s to finish", self.program, timeout)
         end = time.monotonic() + timeout
         code = 1 if self._failed.is_set() else 0

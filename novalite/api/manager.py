@@ -24,8 +24,6 @@ from novalite.network import client as network_client
 
 LOG = logging.getLogger(__name__)
 
-BACKLOG = 128
-
 
 class Running:
     """Wraps the application and counts the requests whose answer is not sent completely."""
@@ -107,9 +105,9 @@ class ApiManager:
 
         :param fail: ends the process with exit code 1 and a reason
         """
-        self._database = database
         self.conf = conf
         self._fail = fail
+        self._database = database
         self._sender = rpc.Sender("wake-ups")
         application, self._policy = make_wsgi(conf, bus, database, self._sender)
         self._running = Running(application)
@@ -127,16 +125,11 @@ class ApiManager:
         LOG.info("Compute API listens on %s:%d", self.conf.osapi_compute_listen, self.port)
 
     def _listen(self) -> socket.socket:
-        address, port = (
-            str(self.conf.osapi_compute_listen),
-            int(self.conf.osapi_compute_listen_port),
-        )
         try:
             return listener_module.obtain(self.conf)
         except exception.ConfigurationError as error:
             self._fail(error.message())
             raise
-        return listener
 
     def _serve(self) -> None:
         if self._server is None:
@@ -153,10 +146,6 @@ class ApiManager:
         return []
 
     def periodic_tasks(self) -> list[periodic.Periodic]:
-    def health_checks(self) -> list[health.Check]:
-        """Database and bus, as /healthz has them."""
-        return healthz.checks(self.conf, self._database)
-
         """The API has no periodic work."""
         return []
 
@@ -164,14 +153,20 @@ class ApiManager:
         """Take over changed policy files; options are read when they are used."""
         self._policy.reload()
 
+    def health_checks(self) -> list[health.Check]:
+        """Database and bus, as /healthz has them."""
+        return healthz.checks(self.conf, self._database)
+
     def drain(self, timeout: float) -> None:
         """Accept no more, and let running requests end."""
         end = time.monotonic() + timeout
         self._stopping = True
         if self._server is not None:
-            # In a thread of its own: a server may wait here for idle connections.
-            concurrency.spawn(self._server.stop, name="http-stop")
-        if not self._running.wait(timeout):
+            # In a thread of its own: a server may wait here for idle connections. It has the time
+            # to read the requests of connections that it has accepted already.
+            stopping = concurrency.spawn(self._server.stop, name="http-stop")
+            stopping.join(min(2 * concurrency.SETTLE, timeout))
+        if not self._running.wait(max(0.0, end - time.monotonic())):
             LOG.warning("Requests still run after %d s; they are cut off", timeout)
         self._sender.stop(max(0.0, min(2.0, end - time.monotonic())))
 

@@ -8,7 +8,24 @@ from novalite.cmd import launch
 
 def main() -> None:
     """Start the API."""
-    launch.main("novalite-api", build, needs_database=True, checks=[check_policy])
+    launch.main(
+        "novalite-api",
+        build,
+        needs_database=True,
+        checks=[check_policy],
+        workers=lambda conf: int(conf.osapi_compute_workers),
+        listen=listen,
+    )
+
+
+def listen(conf: Any) -> Any:
+    """Open the socket that the workers share.
+
+    :raises exception.ConfigurationError: it cannot be had
+    """
+    from novalite.api import listener
+
+    return listener.open_socket(conf)
 
 
 def check_policy(conf: Any) -> list[str]:
@@ -24,3 +41,7 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
     from novalite.db import engine
 
     return manager.ApiManager(conf, bus, engine.Database(conf), fail)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,12 +8,23 @@ from novalite.cmd import launch
 
 def main() -> None:
     """Start the conductor."""
-    launch.main("novalite-conductor", build, needs_database=True)
+    launch.main(
+        "novalite-conductor",
+        build,
+        needs_database=True,
+        workers=lambda conf: int(conf.conductor.workers),
+    )
 
 
 def build(conf: Any, bus: Any, fail: Any) -> Any:
     """Make the conductor's manager."""
+    from novalite import systemd
     from novalite.conductor import manager
     from novalite.db import engine
 
-    return manager.ConductorManager(conf, bus, engine.Database(conf), fail)
+    database = engine.Database(conf)
+    return manager.ConductorManager(conf, bus, database, fail, leads=systemd.worker() == 1)
+
+
+if __name__ == "__main__":
+    main()

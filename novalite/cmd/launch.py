@@ -5,6 +5,7 @@ This module may only import the standard library and ``novalite.concurrency`` at
 eventlet everything else must be imported after the standard library is patched.
 """
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from novalite import concurrency
 
 if TYPE_CHECKING:
+    import socket
+
     from oslo_config import cfg
 
     from novalite import manager, rpc
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
     Fail = Callable[[str], None]
     Build = Callable[[cfg.ConfigOpts, rpc.Bus | None, Fail], manager.Manager]
+    Count = Callable[[cfg.ConfigOpts], int]
+    Listen = Callable[[cfg.ConfigOpts], socket.socket]
 
 
 def first(program: str) -> None:
@@ -42,6 +47,8 @@ def main(
     needs_bus: bool = True,
     needs_database: bool = False,
     checks: "Sequence[load.Rule]" = (),
+    workers: "Count | None" = None,
+    listen: "Listen | None" = None,
     argv: list[str] | None = None,
 ) -> None:
     """Start *program*, serve until a signal ends it, and exit.
@@ -56,10 +63,17 @@ def main(
     :param needs_database: refuse to start without a usable URL or with missing tables
     :param checks: the program's own rules about options; they run before anything is connected,
         and again when the options are read anew
+    :param workers: reads how many processes are wanted; with more than one this process becomes
+        their parent
+    :param listen: opens the socket that the workers share
     :param argv: words of the command line, without the program; default ``sys.argv[1:]``
     """
+    # Until the service listens to signals, one that ends a process by default must not.
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
     first(program)
     from novalite.cmd import process
 
     needs: dict[str, Any] = {"needs_bus": needs_bus, "needs_database": needs_database}
-    sys.exit(process.run(program, build, argv, own_checks=checks, **needs))
+    many: dict[str, Any] = {"workers": workers, "listen": listen}
+    sys.exit(process.run(program, build, argv, own_checks=checks, **needs, **many))

@@ -5,19 +5,24 @@ Called by :mod:`novalite.cmd.launch` only. Nothing is sent to bus or database be
 have been checked.
 """
 
+import ctypes
 import logging
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from novalite import broker, concurrency, exception, log, rpc, service
+from novalite import broker, concurrency, exception, log, rpc, service, systemd
 from novalite import conf as conf_module
-from novalite.cmd import launch
+from novalite.cmd import launch, supervise
 from novalite.conf import changes, load, messaging, rules
 from novalite.conf.files import place
 
 LOG = logging.getLogger(__name__)
+
+_PR_SET_PDEATHSIG = 1
 
 
 def run(
@@ -28,6 +33,8 @@ def run(
     needs_bus: bool,
     needs_database: bool,
     own_checks: Sequence[load.Rule] = (),
+    workers: "launch.Count | None" = None,
+    listen: "launch.Listen | None" = None,
 ) -> int:
     """Start *program* and return its exit code."""
     conf = conf_module.CONF
@@ -46,6 +53,10 @@ def run(
         launch.die(program, str(error))
     log.setup(conf, program)
     _warn(cautions)
+    if systemd.WORKER in os.environ:
+        _end_with_parent()
+    elif workers is not None and workers(conf) > 1:
+        _become_parent(conf, program, words, workers(conf), listen)
     LOG.info("%s starts on %s with %s", program, conf.host, concurrency.backend())
     refusal = _refusal(conf, needs_bus=needs_bus, needs_database=needs_database)
     if refusal is not None:
@@ -62,6 +73,37 @@ def run(
 
     end.service = service.Service(conf, program, manager, bus, loader.reread, adjust)
     return end.service.run()
+
+
+def _become_parent(
+    conf: cfg.ConfigOpts,
+    program: str,
+    words: list[str],
+    count: int,
+    listen: "launch.Listen | None",
+) -> None:
+    """Become the parent of workers; nothing but the listening socket is open in it."""
+    try:
+        listener = listen(conf) if listen is not None else None
+    except exception.ConfigurationError as error:
+        launch.die(program, error.message())
+    settings = supervise.Settings(
+        program=program,
+        module=f"novalite.cmd.{program.removeprefix('novalite-')}",
+        words=words,
+        workers=count,
+        listen=None if listener is None else listener.detach(),
+        log=log.file(conf),
+    )
+    settings.become()
+
+
+def _end_with_parent() -> None:
+    """Let the kernel send SIGTERM when the parent of the workers has died."""
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent or parent == 1:
+        sys.exit(1)
 
 
 def _refusal(conf: cfg.ConfigOpts, *, needs_bus: bool, needs_database: bool) -> str | None:

@@ -8,7 +8,13 @@ from novalite.cmd import launch
 
 def main() -> None:
     """Start the scheduler."""
-    launch.main("novalite-scheduler", build, needs_database=True, checks=[check_filters])
+    launch.main(
+        "novalite-scheduler",
+        build,
+        needs_database=True,
+        checks=[check_filters],
+        workers=lambda conf: int(conf.scheduler.workers),
+    )
 
 
 def check_filters(conf: Any) -> list[str]:
@@ -32,6 +38,7 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
     """Make the scheduler's manager."""
     import gc
 
+    from novalite import systemd
     from novalite.conductor import rpcapi as conductor_rpcapi
     from novalite.db import compute_nodes, engine, instances
     from novalite.scheduler import manager
@@ -49,7 +56,8 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
 
     conductor = conductor_rpcapi.ConductorAPI(bus)
     checks = [database.check()]
-    return manager.SchedulerManager(conf, load, unplaced, conductor, fail, checks)
+    leads = systemd.worker() == 1
+    return manager.SchedulerManager(conf, load, unplaced, conductor, fail, checks, leads=leads)
 
 
 if __name__ == "__main__":

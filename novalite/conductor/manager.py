@@ -46,8 +46,15 @@ class ConductorManager:
         bus: rpc.Bus,
         database: Database,
         fail: Callable[[str], None],
+        *,
+        leads: bool = True,
     ):
+        """Put the parts together; nothing is started yet.
+
+        :param leads: keeps the record of the service, which all workers of a host share
+        """
         self.conf = conf
+        self._leads = leads
         self._database = database
         self._fail = fail
         self._conductor = conductor_rpcapi.ConductorAPI(bus)
@@ -76,7 +83,7 @@ class ConductorManager:
 
     def init_host(self) -> None:
         """Register this start in the services table; a database that is away is waited for."""
-        while not self._is_registered():
+        while self._leads and not self._is_registered():
             time.sleep(DATABASE_RETRY)
         self._flows.start()
 
@@ -138,6 +145,8 @@ class ConductorManager:
         """All threads are daemons and idle by now."""
 
     def _report_state(self) -> None:
+        if not self._leads:
+            return
         self._counter += 1
         counter, epoch, host = self._counter, self._epoch, self.conf.host
         taken = self._database.transaction(

@@ -10,6 +10,12 @@ LISTEN_OPTS: list[cfg.Opt] = [
         help="Address the Compute API listens on. Loopback unless you say otherwise.",
     ),
     cfg.PortOpt("osapi_compute_listen_port", default=8774, help="Port of the Compute API."),
+    cfg.IntOpt(
+        "osapi_compute_workers",
+        default=1,
+        min=1,
+        help="Processes that serve the Compute API. 1: one process without a parent.",
+    ),
 ]
 OPTS: list[cfg.Opt] = [
     cfg.StrOpt(

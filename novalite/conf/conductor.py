@@ -4,6 +4,12 @@
 from oslo_config import cfg
 
 OPTS: list[cfg.Opt] = [
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=1,
+        help="Processes of novalite-conductor on this host. 1: one process without a parent.",
+    ),
     cfg.FloatOpt(
         "task_lease",
         default=15.0,

@@ -5,6 +5,12 @@ from oslo_config import cfg
 
 OPTS: list[cfg.Opt] = [
     cfg.IntOpt(
+        "workers",
+        default=1,
+        min=1,
+        help="Processes of novalite-scheduler on this host. 1: one process without a parent.",
+    ),
+    cfg.IntOpt(
         "max_attempts",
         default=3,
         min=1,

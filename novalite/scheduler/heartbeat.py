@@ -24,7 +24,11 @@ RETRY = 0.5
 
 
 class Heartbeat:
-    """Keeps the scheduler's row in the services table alive."""
+    """Keeps the scheduler's row in the services table alive.
+
+    All workers of a host share the row, and the first of them keeps it; the others only ask whether
+    conductors answer.
+    """
 
     def __init__(
         self,
@@ -32,7 +36,10 @@ class Heartbeat:
         conductor: conductor_rpcapi.ConductorAPI,
         fail: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        leads: bool = True,
     ):
+        self._leads = leads
         self._conf = conf
         self._conductor = conductor
         self._fail = fail
@@ -45,7 +52,8 @@ class Heartbeat:
     def spacing(self) -> float:
         """Return the seconds until the next beat: sooner while not registered."""
         interval = float(self._conf.report_interval)
-        return interval if self._epoch is not None else min(RETRY, interval)
+        settled = self._epoch is not None if self._leads else self._answered_since is not None
+        return interval if settled else min(RETRY, interval)
 
     def answered_for(self) -> float:
         """Return for how many seconds conductors have answered without a gap.
@@ -59,7 +67,11 @@ class Heartbeat:
     def beat(self) -> None:
         """Register, or report that this start still runs."""
         try:
-            if self._epoch is None:
+            if not self._leads:
+                context = context_module.service_context()
+                self._conductor.ping(context, timeout=self._timeout())
+                self._waited = 0
+            elif self._epoch is None:
                 self._register()
             else:
                 self._report(self._epoch)

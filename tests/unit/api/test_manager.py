@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+from novalite import exception
 from novalite.api import manager
 from tests.unit.api.cloud import Cloud
 
@@ -60,7 +61,7 @@ def test_port_in_use_is_told_in_one_line(cloud: Cloud, monkeypatch: pytest.Monke
         port = taken.getsockname()[1]
         cloud.conf.set_override("osapi_compute_listen_port", port)
         made, failures = make(cloud.conf, cloud.client.app, monkeypatch)
-        with pytest.raises(OSError):
+        with pytest.raises(exception.ConfigurationError):
             made.init_host()
     assert len(failures) == 1
     assert str(port) in failures[0]

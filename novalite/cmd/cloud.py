@@ -55,9 +55,17 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     up = _command(commands, "up", _up, "start the cloud; what runs already is left alone")
     up.add_argument("--computes", type=_count, metavar="N", help="compute hosts (default: 1)")
+    for words, text in (
+        ("--conductors", "conductors, each on a host name of its own"),
+        ("--schedulers", "schedulers, each on a host name of its own"),
+        ("--api-workers", "processes that serve the API"),
+    ):
+        up.add_argument(words, type=_count, metavar="N", help=f"{text} (default: 1)")
     _add_urls(up)
     _command(commands, "down", _down, "stop the cloud; servers, flavors and images are kept")
     _command(commands, "ps", _ps, "show what runs where")
+    again = _command(commands, "reload", _reload, "let services read their options again")
+    again.add_argument("service", nargs="?", metavar="SERVICE", help="only this one")
     show = _command(commands, "logs", _logs, "show the logs, merged by time")
     show.add_argument("service", nargs="?", metavar="SERVICE", help="only this one's")
     show.add_argument("-f", "--follow", action="store_true", help="go on with new lines")
@@ -112,6 +120,7 @@ def request(arguments: argparse.Namespace) -> cloud.Request:
     """Return what the words of ``up`` and ``demo`` ask for."""
     return cloud.Request(
         computes=arguments.computes,
+        **{name: getattr(arguments, name, None) for name in cloud.COUNTS},
         transport_url=arguments.transport_url,
         database_url=arguments.database_url,
     )
@@ -219,6 +228,13 @@ def _ps(arguments: argparse.Namespace) -> int:
         _plain(console, f"Nothing runs in {devcloud.directory}.")
         return EXIT_NOT_UP
     return 0 if print_statuses(devcloud, console) else 1
+
+
+def _reload(arguments: argparse.Namespace) -> int:
+    devcloud = cloud.DevCloud(arguments.state_dir)
+    told = devcloud.reload(arguments.service)
+    _plain(Console(), f"Told: {', '.join(told)}; novalite logs shows what has changed")
+    return 0
 
 
 def _logs(arguments: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ Called by ``cmd/cloud.py`` and ``cmd/demo.py``. Whatever fails on the way up, no
 call started is left running.
 """
 
+import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from novalite.devcloud import condition, configuration, processes, seed, service
 from novalite.devcloud.client import Client, password_token
 from novalite.devcloud.errors import CloudError
 
+# What there may be more of from the start on; fields of Request and of the settings.
+COUNTS = ("conductors", "schedulers", "api_workers")
 # What, how, seconds: "rabbitmq", "127.0.0.1:25672", 3.4
 Progress = Callable[[str, str, float], None]
 
@@ -39,6 +42,9 @@ class Request:
     """What ``novalite up`` was asked for; None leaves it as it was, or at its default."""
 
     computes: int | None = None
+    conductors: int | None = None
+    schedulers: int | None = None
+    api_workers: int | None = None
     transport_url: str | None = None
     database_url: str | None = None
 
@@ -87,6 +93,7 @@ class DevCloud:
                 )
             if not running:
                 setattr(settings, name, url)
+        self._count(request, settings, bool(running))
         if request.computes is not None:
             # Hosts are only added while the cloud runs; `down` first to have fewer.
             least = settings.computes if running else 0
@@ -97,6 +104,19 @@ class DevCloud:
                 self.broker.repick_ports()
         self.state.save(settings)
         return settings
+
+    def _count(self, request: Request, settings: state.Settings, running: bool) -> None:
+        """Take over how many of each are wanted; only before the start."""
+        for name in COUNTS:
+            count = getattr(request, name)
+            if count is None or count == getattr(settings, name):
+                continue
+            if running:
+                raise CloudError(
+                    f"the cloud in {self.directory} runs with {name.replace('_', ' ')}: "
+                    f"{getattr(settings, name)}; stop it first with: novalite down"
+                )
+            setattr(settings, name, count)
 
     def _bring_up(self, settings: state.Settings, progress: Progress) -> None:
         began = time.monotonic()
@@ -160,7 +180,7 @@ class DevCloud:
         if created:
             progress("flavors", ", ".join(created), time.monotonic() - began)
 
-    # -- down, ps ---------------------------------------------------------------------------
+    # -- reload, down, ps -------------------------------------------------------------------
 
     def down(self) -> list[str]:
         """Stop everything; return the names of what ran. The data stay."""
@@ -170,6 +190,17 @@ class DevCloud:
             names = self.running()
             self._stop(self._known())
         return sorted(names)
+
+    def reload(self, name: str | None = None) -> list[str]:
+        """Let running services, or one of them, read their options again; return who was told.
+
+        :raises CloudError: it does not run
+        """
+        running = sorted(self.running() - {"rabbitmq", "epmd"})
+        chosen = [each for each in running if name in (None, each)]
+        if not chosen:
+            raise CloudError(f"{name or 'nothing'} does not run; there are: {', '.join(running)}")
+        return [each for each in chosen if self.services.process(each).send_signal(signal.SIGHUP)]
 
     def _stop(self, names: Iterable[str]) -> None:
         """Stop in stages, so that what is asked by others goes after them."""
@@ -248,7 +279,12 @@ class DevCloud:
 
     def _nova(self, settings: state.Settings) -> list[configuration.Service]:
         return configuration.services(
-            settings.endpoints, state_path=str(self.directory), computes=settings.computes
+            settings.endpoints,
+            state_path=str(self.directory),
+            computes=settings.computes,
+            conductors=settings.conductors,
+            schedulers=settings.schedulers,
+            api_workers=settings.api_workers,
         )
 
     def _all(self, settings: state.Settings) -> list[configuration.Service]:

@@ -135,6 +135,7 @@ def services(
     computes: int,
     conductors: int = 1,
     schedulers: int = 1,
+    api_workers: int = 1,
 ) -> list[Service]:
     """Return the services of Nova itself, in the order in which they are shown."""
     return [
@@ -151,6 +152,7 @@ def services(
                     "host": "controller",
                     "osapi_compute_listen": "127.0.0.1",
                     "osapi_compute_listen_port": endpoints.api,
+                    "osapi_compute_workers": api_workers,
                 }
             },
         ),

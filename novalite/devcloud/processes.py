@@ -218,7 +218,15 @@ def write_private(file: Path, text: str) -> None:
 
 
 def memory_kb(pid: int) -> int:
-    """Return the resident memory of a process in kB; 0 if it is gone."""
+    """Return the resident memory in kB of a process and its workers; 0 if it is gone."""
+    try:
+        workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        workers = []
+    return _memory_kb(pid) + sum(memory_kb(int(worker)) for worker in workers)
+
+
+def _memory_kb(pid: int) -> int:
     try:
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):

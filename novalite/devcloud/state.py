@@ -33,6 +33,9 @@ class Settings:
     demo_password: str = field(repr=False)
     service_password: str = field(repr=False)
     computes: int = 1
+    conductors: int = 1
+    schedulers: int = 1
+    api_workers: int = 1
     transport_url: str | None = field(default=None, repr=False)
     database_url: str | None = field(default=None, repr=False)
 

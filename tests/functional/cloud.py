@@ -6,6 +6,7 @@ report, never a sleep. The code that starts processes and the broker is that of 
 """
 
 import configparser
+import dataclasses
 import os
 import re
 import secrets
@@ -59,6 +60,7 @@ class Cloud:
         computes: int = 1,
         conductors: int = 1,
         schedulers: int = 1,
+        api_workers: int = 1,
         auth: str = "noauth2",
         api: bool = True,
         neighbors: bool | None = None,
@@ -83,6 +85,7 @@ class Cloud:
             computes=computes,
             conductors=conductors,
             schedulers=schedulers,
+            api_workers=api_workers,
         )
         if not api:
             made = [service for service in made if service.name != "api"]
@@ -170,6 +173,21 @@ class Cloud:
     def names(self) -> list[str]:
         """All services."""
         return list(self._services)
+
+    def add_api(self) -> str:
+        """Start one more novalite-api on a port of its own, and return its URL."""
+        [port] = ports.free(1)
+        name = f"api-{port}"
+        first = self._services["api"]
+        self._services[name] = dataclasses.replace(
+            first, name=name, host=name, http=(f"http://127.0.0.1:{port}/",)
+        )
+        self._own[name] = configuration.merge(
+            self._own["api"], {"DEFAULT": {"host": name, "osapi_compute_listen_port": port}}
+        )
+        self.write()
+        self.start(name)
+        return self.endpoints.compute_url.replace(f":{self.endpoints.api}/", f":{port}/")
 
     def start(self, *names: str) -> None:
         """Start services, or all, and wait until each is ready."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kombu import connection as kombu_connection
 from kombu.transport import pyamqp
 from oslo_config import cfg
-from oslo_messaging._drivers import impl_rabbit
+from oslo_messaging._drivers import amqpdriver, impl_rabbit
 
 from novalite import broker
 from novalite.conf import messaging
@@ -160,6 +160,13 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
+
+
+def test_an_idle_connection_is_left_alone() -> None:
+    """The library starts to look for notifications with the pause that is set here."""
+    broker.prepare()
+    listener = amqpdriver.AMQPListener(SimpleNamespace(prefetch_size=0), None)
+    assert listener._current_timeout == 0.25
 
 
 def test_missing_broker_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:

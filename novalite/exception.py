@@ -282,6 +282,10 @@ class BusUnavailable(Unavailable):
     msg_fmt = "The message bus is currently unavailable, try again."
 
 
+class VersionUnsupported(BusUnavailable):
+    """The other side is older; the log says which [upgrade_levels] to set."""
+
+
 class NeighborUnavailable(Unavailable):
     msg_fmt = "The %(service)s service is currently unavailable, try again."
 

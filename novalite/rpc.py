@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bus: transport, serializer, clients and servers on oslo.messaging.
 
-Nothing here keeps module state. A process makes one :class:`Bus` after its options are parsed and
+A process makes one :class:`Bus` after its options are parsed and
 passes it on. Three rules live here: contexts and objects are serialized in one place only; a cast
 never waits for the broker (:class:`Sender`); a call always has an end.
 """
@@ -9,6 +9,7 @@ never waits for the broker (:class:`Sender`); a call always has an end.
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -25,6 +26,10 @@ LOG = logging.getLogger(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
 
 EXMODS = ["novalite.exception"]
+_SERVER = "oslo_messaging.rpc.server"
+# Seconds between two lines about one method that the other side does not speak, and the last ones.
+_TELL_EVERY = 30.0
+_told: dict[str, float] = {}
 _ECHO: dict[str, str] = {"namespace": "health", "version": "1.0"}
 
 
@@ -53,6 +58,7 @@ class Bus:
 
     def __init__(self, conf: cfg.ConfigOpts):
         self.conf = conf
+        _prepare()
         self.transport = messaging.get_rpc_transport(
             conf, url=broker.url(conf), allowed_remote_exmods=EXMODS
         )
@@ -127,6 +133,59 @@ def call(client: Any, context: Any, method: str, timeout: float, **kwargs: Any) 
         messaging_exceptions.MessageUndeliverable,
     ) as error:
         raise exception.BusUnavailable() from error
+    except messaging.RemoteError as error:
+        if error.exc_type != "UnsupportedVersion":
+            raise
+        _tell_mismatch(client, method)
+        raise exception.VersionUnsupported() from None
+
+
+def can_send(client: Any, version: str) -> bool:
+    """Tell whether [upgrade_levels] lets this version be sent."""
+    return bool(client.can_send_version(version))
+
+
+def _tell_mismatch(client: Any, method: str) -> None:
+    """Log, twice a minute at most, what an operator has to do."""
+    target, moment = client.target, time.monotonic()
+    if moment - _told.get(method, -_TELL_EVERY) < _TELL_EVERY:
+        return
+    _told[method] = moment
+    topic = str(target.topic).removesuffix("_tasks")
+    LOG.error(
+        "A novalite-%s does not speak RPC version %s, which %s needs: upgrade it first, or set "
+        "[upgrade_levels] %s of this service to the version of the oldest one",
+        topic,
+        target.version,
+        method,
+        topic,
+    )
+
+
+class Words(logging.Filter):
+    """Words two things of the library that are no errors of this process: on one line each."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record if it is one of them; always let it pass."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, messaging.UnsupportedVersion):
+            record.msg = (
+                f"A message was refused: {error} It comes from a newer service; upgrade this one, "
+                "or set [upgrade_levels] there"
+            )
+        elif isinstance(error, messaging_exceptions.MessageUndeliverable):
+            record.msg = "An answer was thrown away: who asked has gone"
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+        else:
+            return True
+        record.args, record.exc_info, record.exc_text = (), None, None
+        return True
+
+
+def _prepare() -> None:
+    logger = logging.getLogger(_SERVER)
+    if not any(isinstance(present, Words) for present in logger.filters):
+        logger.addFilter(Words())
 
 
 class Sender:

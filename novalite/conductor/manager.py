@@ -24,6 +24,7 @@ from novalite.db import compute_nodes, services
 from novalite.db.engine import Database
 from novalite.network import client as network_client
 from novalite.objects import build
+from novalite.objects import service as service_module
 from novalite.scheduler import rpcapi as scheduler_rpcapi
 
 LOG = log.get(__name__)
@@ -97,7 +98,9 @@ class ConductorManager:
 
     def _register(self) -> None:
         service = self._database.transaction(
-            lambda conn: services.register(conn, self.conf.host, "nova-conductor", "conductor", "")
+            lambda conn: services.register(
+                conn, self.conf.host, "nova-conductor", "conductor", "", service_module.VERSION
+            )
         )
         self._epoch, self._counter = service.epoch, 0
 
@@ -190,13 +193,14 @@ class ConductorManager:
     # -- what the endpoints do
 
     def register(
-        self, host: str, binary: str, identity: str, nodes: Sequence[str] = ()
+        self, host: str, binary: str, identity: str, nodes: Sequence[str] = (), version: int = 0
     ) -> build.Registration:
         """Note a start and return its epoch, with what a compute has to keep."""
 
         def work(conn: Any) -> build.Registration:
             compute_nodes.check_owner(conn, host, nodes)
-            service = services.register(conn, host, binary, TOPICS.get(binary, ""), identity)
+            topic = TOPICS.get(binary, "")
+            service = services.register(conn, host, binary, topic, identity, version)
             compute = binary == "nova-compute"
             answer = reports.kept(conn, host) if compute else build.Registration()
             answer.epoch = service.epoch
@@ -269,7 +273,7 @@ class Flows:
 class ConductorEndpoint:
     """Topic ``conductor``."""
 
-    target = messaging.Target(version="1.0")
+    target = messaging.Target(version="1.1")
 
     def __init__(self, manager: ConductorManager):
         self._manager = manager
@@ -287,9 +291,10 @@ class ConductorEndpoint:
         binary: str,
         identity: str,
         nodes: list[str],
+        version: int = 0,
     ) -> build.Registration:
         """See ConductorAPI.register."""
-        return self._manager.register(host, binary, identity, nodes)
+        return self._manager.register(host, binary, identity, nodes, version)
 
     @rpc.expose
     def report_state(

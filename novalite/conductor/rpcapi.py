@@ -5,6 +5,7 @@ Two topics, so that the short calls of computes never wait behind a flow that wa
 scheduler: ``conductor`` answers, ``conductor_tasks`` drives actions.
 
 1.0 first.
+1.1 conductor: register tells the version of the service.
 """
 
 from typing import Any
@@ -13,13 +14,13 @@ import oslo_messaging as messaging
 
 from novalite import context as context_module
 from novalite import rpc
-from novalite.objects import build
+from novalite.objects import build, service
 
 
 class ConductorAPI:
     """Registration and reports; everything here is a call."""
 
-    TARGET = messaging.Target(topic="conductor", version="1.0")
+    TARGET = messaging.Target(topic="conductor", version="1.1")
 
     def __init__(self, bus: rpc.Bus):
         self._client = bus.client(self.TARGET, "conductor")
@@ -29,7 +30,7 @@ class ConductorAPI:
 
         :raises exception.BusUnavailable: no answer in *timeout* seconds
         """
-        return str(rpc.call(self._client, context, "ping", timeout))
+        return str(rpc.call(self._client.prepare(version="1.0"), context, "ping", timeout))
 
     def register(
         self,
@@ -40,21 +41,25 @@ class ConductorAPI:
         identity: str,
         nodes: list[str],
         timeout: float,
+        version: int = service.VERSION,
     ) -> build.Registration:
         """Announce a start of a service and learn its epoch and what it has to keep.
 
+        :param version: of the service; a conductor of RPC version 1.0 is not told
         :raises exception.BusUnavailable: no answer in *timeout* seconds
         """
-        answer: build.Registration = rpc.call(
-            self._client,
-            context,
-            "register",
-            timeout,
-            host=host,
-            binary=binary,
-            identity=identity,
-            nodes=nodes,
-        )
+        args: dict[str, Any] = {
+            "host": host,
+            "binary": binary,
+            "identity": identity,
+            "nodes": nodes,
+        }
+        client = self._client
+        if rpc.can_send(client, "1.1"):
+            args["version"] = version
+        else:
+            client = client.prepare(version="1.0")
+        answer: build.Registration = rpc.call(client, context, "register", timeout, **args)
         return answer
 
     def report_state(
@@ -65,8 +70,9 @@ class ConductorAPI:
         :raises exception.BusUnavailable: no answer in *timeout* seconds; whether the items were
             taken is unknown, so they are sent again
         """
+        client = self._client.prepare(version="1.0")
         answer: build.ReportAnswer = rpc.call(
-            self._client, context, "report_state", timeout, report=report
+            client, context, "report_state", timeout, report=report
         )
         return answer
 

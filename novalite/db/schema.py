@@ -71,6 +71,7 @@ services = sa.Table(
     sa.Column("disabled", sa.Boolean, nullable=False, default=False),
     sa.Column("disabled_reason", sa.String(255)),
     sa.Column("forced_down", sa.Boolean, nullable=False, default=False),
+    sa.Column("version", sa.Integer, nullable=False, default=0, server_default="0"),
     _time("last_seen_up"),
     _time("created_at", nullable=False),
     _time("updated_at", index=True),

@@ -47,6 +47,7 @@ def from_row(row: Any) -> Service:
         created_at=row.created_at,
         updated_at=row.updated_at,
         age=row.age,
+        version=row.version,
     )
 
 
@@ -74,8 +75,12 @@ def list_all(conn: sa.Connection, binary: str | None = None) -> list[Service]:
     return [from_row(row) for row in rows]
 
 
-def register(conn: sa.Connection, host: str, binary: str, topic: str, identity: str) -> Service:
+def register(
+    conn: sa.Connection, host: str, binary: str, topic: str, identity: str, version: int = 0
+) -> Service:
     """Note a start of a service: its epoch grows by one and counts as a report.
+
+    :param version: see ``objects/service.py``; 0 if the service did not say
 
     :raises exception.Conflict: another node identity has this name, or this identity has another
         name; nothing is changed
@@ -99,6 +104,7 @@ def register(conn: sa.Connection, host: str, binary: str, topic: str, identity: 
                 host=host,
                 binary=binary,
                 topic=topic,
+                version=version,
                 epoch=1,
                 report_count=0,
                 node_identity=identity,
@@ -123,6 +129,7 @@ def register(conn: sa.Connection, host: str, binary: str, topic: str, identity: 
                 report_count=0,
                 node_identity=identity or found.node_identity,
                 topic=topic,
+                version=version,
                 last_seen_up=now(),
                 updated_at=now(),
             )

@@ -6,6 +6,12 @@ from typing import ClassVar
 
 from novalite.objects import base
 
+# What a service of this program can do, as a number that grows with every release that another
+# service may have to know of; 0 is one that did not say. `novalite-status` names older ones.
+VERSION = 1
+# Older ones cannot work with this program.
+OLDEST = 1
+
 
 @base.register
 @dataclass(slots=True)
@@ -16,7 +22,7 @@ class Service:
     clock has to agree. ``epoch`` counts the starts, ``report_count`` the reports of this start.
     """
 
-    VERSION: ClassVar[str] = "1.0"
+    VERSION: ClassVar[str] = "1.1"
 
     id: int
     uuid: str
@@ -33,6 +39,7 @@ class Service:
     created_at: float = 0.0
     updated_at: float | None = None
     age: float | None = None
+    version: int = 0
 
     def is_up(self, service_down_time: float) -> bool:
         """Tell whether the last report is recent enough; exactly at the limit is still up."""

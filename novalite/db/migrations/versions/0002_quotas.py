@@ -106,6 +106,9 @@ def upgrade() -> None:
             nullable=True,
         ),
     )
+    op.add_column(
+        "services", sa.Column("version", sa.Integer(), server_default="0", nullable=False)
+    )
     op.create_index(
         "ix_instances_usage",
         "instances",
@@ -117,6 +120,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Lead back to the former revision."""
     op.drop_index("ix_instances_usage", table_name="instances")
+    op.drop_column("services", "version")
     op.drop_column("instances", "trusted_certs")
     op.drop_column("instances", "locked_reason")
     op.drop_column("instances", "locked_by")

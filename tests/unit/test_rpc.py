@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the bus library says of other services' versions and of callers that have gone."""
+
+import logging
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import oslo_messaging as messaging
+import pytest
+
+from novalite import exception, rpc
+
+
+def record(error: Exception) -> logging.LogRecord:
+    try:
+        raise error
+    except Exception:
+        info = sys.exc_info()
+    made = logging.LogRecord("x", logging.ERROR, "f.py", 1, "Exception: %s", ("a",), info)
+    assert rpc.Words().filter(made)
+    return made
+
+
+def test_a_newer_message_is_one_line() -> None:
+    made = record(messaging.UnsupportedVersion("1.1", method="register"))
+    assert made.exc_info is None
+    assert "1.1" in made.getMessage() and "[upgrade_levels]" in made.getMessage()
+
+
+def test_a_caller_that_has_gone_is_one_warning() -> None:
+    error = messaging.exceptions.MessageUndeliverable(Exception("x"), "novalite", "reply_1", "m")
+    made = record(error)
+    assert (made.levelname, made.exc_info) == ("WARNING", None)
+    assert made.getMessage() == "An answer was thrown away: who asked has gone"
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    made = record(ValueError("x"))
+    assert made.exc_info is not None
+    assert made.getMessage() == "Exception: a"
+
+
+class Client:
+    """Every call is answered with the error of another process."""
+
+    def __init__(self, kind: str):
+        self.target = SimpleNamespace(topic="conductor", version="1.1")
+        self._kind = kind
+
+    def prepare(self, **_options: Any) -> "Client":
+        return self
+
+    def call(self, _context: Any, _method: str, **_args: Any) -> None:
+        raise messaging.RemoteError(self._kind, "text", ["traceback"])
+
+
+def test_an_older_server_is_told_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc, "_told", {})
+    for _ in range(3):
+        with pytest.raises(exception.VersionUnsupported):
+            rpc.call(Client("UnsupportedVersion"), None, "register", 1.0)
+    assert [each.getMessage() for each in caplog.records] == [
+        "A novalite-conductor does not speak RPC version 1.1, which register needs: upgrade it "
+        "first, or set [upgrade_levels] conductor of this service to the version of the oldest one"
+    ]
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(messaging.RemoteError):
+        rpc.call(Client("ValueError"), None, "register", 1.0)

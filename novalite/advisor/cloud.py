@@ -95,7 +95,7 @@ class Compute:
 def _session(state_dir: Path | None, cloud: str | None) -> Any:
     try:
         config = importlib.import_module("openstack.config")
-        from keystoneauth1 import exceptions
+        from keystoneauth1 import adapter, exceptions
         from openstack import exceptions as sdk_exceptions
     except ImportError:
         raise CloudError(INSTALL) from None
@@ -108,7 +108,13 @@ def _session(state_dir: Path | None, cloud: str | None) -> Any:
     try:
         loader = config.OpenStackConfig(config_files=files, load_envvars=state_dir is None)
         region = loader.get_one(cloud=cloud)
-        return region.get_session_client("compute")
+        return adapter.Adapter(
+            region.get_session(),
+            service_type="compute",
+            interface=region.get_interface("compute"),
+            region_name=region.get_region_name("compute"),
+            endpoint_override=region.get_endpoint("compute"),
+        )
     except (sdk_exceptions.SDKException, exceptions.ClientException) as error:
         raise CloudError(f"no credentials for a cloud: {error}") from None
 

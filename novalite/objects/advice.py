@@ -15,7 +15,7 @@ from novalite.objects.reason import Reason, number
 # What is said of one host and of several hosts that a filter removed with this code.
 COUNTED = {
     "host_disabled": ("is disabled", "are disabled"),
-    "host_down": ("does not report", "do not report"),
+    "host_down": ("is down", "are down"),
     "already_tried": ("has failed with it before", "have failed with it before"),
     "wrong_zone": ("is in another availability zone", "are in another availability zone"),
     "not_enough_memory": ("has too little memory left", "have too little memory left"),
@@ -111,24 +111,18 @@ def for_admin(decision: Decision) -> list[str]:
         return ["start novalite-compute on a host; `openstack compute service list` shows it"]
     if not decision.misses:
         return [f"make one of the hosts fit: {decision.summary()}"]
-    found: list[str] = []
     misses = [miss for miss in decision.misses if _code(miss) not in _OTHER_HOST]
     if not misses:
         return ["name a host that exists: `openstack compute service list` shows them"]
-    for miss in misses:
-        line = _for_host(miss)
-        if line not in found:
-            found.append(line)
-    return found[:_NEAREST]
+    found: dict[str, list[str]] = {}
+    for miss in misses[:_NEAREST]:
+        where = miss.host if miss.node == miss.host else f"{miss.host} (node {miss.node})"
+        found.setdefault(listed(list(_changes(miss))), []).append(where)
+    return [f"on {listed(hosts)}: {changes}" for changes, hosts in found.items()]
 
 
 def _code(miss: Miss) -> str:
     return miss.reasons[0][1].code if miss.reasons else ""
-
-
-def _for_host(miss: Miss) -> str:
-    where = miss.host if miss.node == miss.host else f"{miss.host} (node {miss.node})"
-    return f"on {where}: {listed(list(_changes(miss)))}"
 
 
 def _changes(miss: Miss) -> Iterable[str]:

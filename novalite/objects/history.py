@@ -195,7 +195,7 @@ def _decision(event: ActionEvent) -> Decision | None:
 # -- the words of a timeline
 
 _STEPS = {
-    BUILD: "the host was told to go on (GO); the build as a whole",
+    BUILD: "the host was told GO and builds; as a whole",
     "compute_network": "ports are made and bound",
     "compute_spawn": "the guest is made and started",
     DESTROY: "the guest, its ports and its claim are removed",
@@ -225,10 +225,10 @@ def _said(event: ActionEvent) -> Said:
         if event.event not in _STEPS:
             said = Said(event.event, said.tenant)
     if event.result == "Error":
-        error = str(event.details.get("error") or "")
-        kind = failure.of(error)
+        # The error itself stands with the attempt.
+        kind = failure.of(str(event.details.get("error") or ""))
         lead = "the claim is refused" if event.event == CLAIM else f"{said.tenant}: failed"
-        return Said(f"{lead}: {error}", f"{lead}: the host {kind.words}")
+        return same(lead if event.event == BUILD else f"{lead}, the host {kind.words}")
     return said if event.result else same(f"{said.tenant} (not ended)")
 
 

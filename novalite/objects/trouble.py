@@ -51,11 +51,15 @@ def _no_host(
             ["That is a fault of a filter or weigher, not of the hosts."],
             ["read the traceback in the log of novalite-scheduler"] if admin else [ASK_OPERATORS],
         )
-    lead = "no other host can take it" if failed else "no host can take it"
-    found = Explanation(f"{facts.name} is in ERROR: {lead}: {advice.counted(decision)}.")
     lost = [a for a in history.attempts() if a.outcome is Outcome.LEFT]
-    for attempt in lost:
-        found.more.append(_lost(attempt, admin))
+    lead = "no other host can take it" if failed or lost else "no host can take it"
+    silent = [a for a in lost if any(e.details.get("code") == loss.SILENT for e in a.losses)]
+    if silent:
+        hosts = list(dict.fromkeys(str(a.host) for a in silent))
+        who = advice.listed(hosts) if admin else facts_module.times(len(hosts), "host", "hosts")
+        lead = f"{who} fell silent in mid build, and {lead}"
+    found = Explanation(f"{facts.name} is in ERROR: {lead}: {advice.counted(decision)}.")
+    found.more.extend(_lost(attempt, admin) for attempt in lost if attempt not in silent)
     if failed:
         found.more.append(f"Before: {failures(failed).to(admin)}.")
         found.advice.extend(_failure_advice(failed, admin))
@@ -84,13 +88,14 @@ def _words(event: ActionEvent) -> str:
 
 
 def failures(failed: list[Attempt]) -> Said:
-    """Say where and why the attempts failed."""
-    admin = "; ".join(
-        f"attempt {a.number} on {a.host}: {(a.error or '').rstrip('.')}" for a in failed
-    )
+    """Say where and why attempts failed; hosts that told the same stand together."""
+    hosts: dict[str, list[str]] = {}
+    for attempt in failed:
+        hosts.setdefault((attempt.error or "").rstrip("."), []).append(str(attempt.host))
+    admin = "; ".join(f"on {advice.listed(names)}: {error}" for error, names in hosts.items())
     kinds = Counter(a.cause.words for a in failed if a.cause is not None)
     parts = [
-        f"{count} {'host' if count == 1 else 'hosts'} {words}" for words, count in kinds.items()
+        f"{facts_module.times(count, 'host', 'hosts')} {words}" for words, count in kinds.items()
     ]
     return Said(admin, advice.listed(parts))
 
@@ -118,7 +123,8 @@ def _attempts_used_up(facts: Facts, failed: list[Attempt], admin: bool) -> Expla
         f"{facts.name} is in ERROR: {tried} tried, as many as are allowed{option}{why}."
     )
     if admin or not why:
-        found.more.append(f"{failures(failed).to(admin)}.")
+        text = failures(failed).to(admin)
+        found.more.append(f"{text[:1].upper()}{text[1:]}.")
     found.advice = _failure_advice(failed, admin)
     if admin:
         found.advice.append(

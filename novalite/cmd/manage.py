@@ -19,7 +19,7 @@ from novalite import conf as conf_module
 from novalite import exception
 from novalite.cmd import launch
 from novalite.conf import load, rules
-from novalite.db import engine, migrate, services, storage
+from novalite.db import engine, migrate, services, storage, survey
 from novalite.objects.service import Service
 
 PROGRAM = "novalite-manage"
@@ -48,11 +48,11 @@ def main(argv: list[str] | None = None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     # Accepted before and after the command, since both orders are natural.
-    files = _files("files")
+    files = files_parser("files")
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Administration of novalite's database.",
-        parents=[_files("files_before")],
+        parents=[files_parser("files_before")],
     )
     nouns = parser.add_subparsers(metavar="NOUN", required=True)
     verbs = nouns.add_parser("db", help="the tables").add_subparsers(metavar="VERB", required=True)
@@ -66,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _files(dest: str) -> argparse.ArgumentParser:
+def files_parser(dest: str) -> argparse.ArgumentParser:
+    """Return a parser of --config-file and --config-dir, a parent of others."""
     parser = argparse.ArgumentParser(add_help=False)
     for option, name in (("--config-file", "PATH"), ("--config-dir", "DIR")):
         parser.add_argument(
@@ -105,7 +106,8 @@ def _add(
 
 
 def db_sync(_conf: cfg.ConfigOpts, database: engine.Database, _words: argparse.Namespace) -> None:
-    """Make the tables, or bring them to the present form."""
+    """Make the tables, or bring them to the present form, if all open work can go on with it."""
+    survey.check_drained(database)
     before, after = migrate.sync(database)
     if before == after:
         print(f"The database is at revision {after} already.")

@@ -36,6 +36,7 @@ OPTS: list[cfg.Opt] = [
     cfg.ListOpt(
         "nested",
         default=[],
+        mutable=True,
         help="CPU features that the host lacks because it is a guest itself, vmx for example. With "
         "any, a guest that is to get them does not start: with [libvirt] cpu_mode host-model, or "
         "custom with one of them in cpu_model_extra_flags.",

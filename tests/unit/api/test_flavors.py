@@ -103,6 +103,71 @@ def test_users_change_nothing(cloud: Cloud, method: str, path: str, body: Any) -
     assert cloud.call(method, path, body, user="u:p").status_code == 403
 
 
+class TestDescription:
+    """2.55."""
+
+    def test_create_show_list(self, cloud: Cloud) -> None:
+        asked = {"name": "f", "ram": 64, "vcpus": 1, "disk": 1, "id": "7", "description": "d\ne"}
+        result = cloud.call("POST", "/flavors", {"flavor": asked}, version="2.55")
+        assert result.json["flavor"]["description"] == "d\ne"
+        assert cloud.get("/flavors/7", version="2.55") == result.json
+        for path in ("/flavors", "/flavors/detail"):
+            listed = cloud.get(path, version="2.55")["flavors"]
+            assert [flavor["description"] for flavor in listed] == [None, "d\ne"]
+
+    def test_change(self, cloud: Cloud) -> None:
+        for description in ("new", "", None):
+            body = {"flavor": {"description": description}}
+            result = cloud.call("PUT", "/flavors/1", body, version="2.61")
+            assert result.status_code == 200
+            assert result.json["flavor"]["description"] == description
+            assert result.json["flavor"]["extra_specs"] == {"hw:foo": "bar"}
+            assert cloud.get("/flavors/1", version="2.61") == result.json
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"flavor": {}},
+            {"flavor": {"description": 1}},
+            {"flavor": {"description": "x" * 65536}},
+            {"flavor": {"description": "a\u0007"}},
+            {"flavor": {"description": "d", "name": "n"}},
+            {},
+        ],
+    )
+    def test_wrong(self, cloud: Cloud, body: Any) -> None:
+        assert cloud.call("PUT", "/flavors/1", body, version="2.55").status_code == 400
+
+    def test_long(self, cloud: Cloud) -> None:
+        body = {"flavor": {"description": "x" * 65535}}
+        assert cloud.call("PUT", "/flavors/1", body, version="2.55").status_code == 200
+
+    def test_who_and_since_when(self, cloud: Cloud) -> None:
+        body = {"flavor": {"description": "d"}}
+        assert cloud.call("PUT", "/flavors/1", body, version="2.54").status_code == 404
+        assert cloud.call("PUT", "/flavors/no", body, version="2.55").status_code == 404
+        refused = cloud.call("PUT", "/flavors/1", body, version="2.55", user="u:p")
+        assert refused.status_code == 403
+
+
+def test_no_swap_is_a_number_from_275(cloud: Cloud) -> None:
+    make(cloud, id="7", name="swapping", swap=5)
+    for version, none in (("2.74", ""), ("2.75", 0)):
+        assert cloud.get("/flavors/1", version=version)["flavor"]["swap"] == none
+        assert cloud.get("/flavors/7", version=version)["flavor"]["swap"] == 5
+        listed = cloud.get("/flavors/detail", version=version)["flavors"]
+        assert [flavor["swap"] for flavor in listed] == [none, 5]
+
+
+def test_unknown_parameters_from_275(cloud: Cloud) -> None:
+    for path in ("/flavors?x=1", "/flavors/detail?x=1"):
+        assert cloud.call("GET", path, version="2.74").status_code == 200
+        refused = cloud.call("GET", path, version="2.75")
+        assert refused.status_code == 400
+        assert "'x' was unexpected" in refused.json["badRequest"]["message"]
+    assert ids(cloud, "?limit=1&sort_key=name&sort_dir=asc&minRam=1&minDisk=1", version="2.79")
+
+
 class TestList:
     @pytest.fixture(autouse=True)
     def some(self, cloud: Cloud) -> None:

@@ -129,3 +129,27 @@ def test_uptime_of_a_host_that_is_down(cloud: Cloud, nodes: list[str]) -> None:
 def test_no_nodes(cloud: Cloud) -> None:
     assert listed(cloud) == []
     assert cloud.get("/os-hypervisors/statistics")["hypervisor_statistics"]["count"] == 0
+
+
+def test_no_servers_is_said_from_275_if_asked(cloud: Cloud, nodes: list[str]) -> None:
+    asked = "?with_servers=true"
+    for version, shows in (("2.74", False), ("2.75", True)):
+        one = cloud.get(f"/os-hypervisors/{nodes[0]}{asked}", version=version)["hypervisor"]
+        for shown in (
+            one,
+            *listed(cloud, asked, version),
+            *listed(cloud, f"/detail{asked}", version),
+        ):
+            assert shown.get("servers") == ([] if shows else None)
+        one = cloud.get(f"/os-hypervisors/{nodes[0]}", version=version)["hypervisor"]
+        for shown in (one, *listed(cloud, "", version), *listed(cloud, "/detail", version)):
+            assert "servers" not in shown
+
+
+def test_unknown_parameters_from_253(cloud: Cloud, nodes: list[str]) -> None:
+    for tail in ("", "/detail"):
+        path = f"/os-hypervisors{tail}?x=1"
+        assert cloud.call("GET", path, version="2.52").status_code == 200
+        assert cloud.call("GET", path, version="2.53").status_code == 400
+    path = f"/os-hypervisors/{nodes[0]}?limit=1"
+    assert cloud.call("GET", path, version="2.53").status_code == 400

@@ -2,8 +2,10 @@
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from novalite import exception
+from novalite.api.views import servers
 from novalite.db import actions
 from novalite.objects.action import ActionEvent
 from tests.unit.api.cloud import Cloud
@@ -133,3 +135,91 @@ class TestHistory:
         path = f"/servers/{key}/os-instance-actions"
         assert cloud.call("GET", f"{path}/req-nope", user="u:p").status_code == 404
         assert cloud.call("GET", path, user="u:other").status_code == 404
+
+
+class TestHistoryByPages:
+    """2.58, and 2.66 for changes-before."""
+
+    @pytest.fixture
+    def path(self, cloud: Cloud) -> str:
+        """A history of five actions that ended at 0 to 4 seconds after a certain hour."""
+        key = cloud.boot(user="u:p")
+        for number in range(4):
+            assert act(cloud, key, {"unlock" if number % 2 else "lock": None}).status_code == 202
+        statement = "update instance_actions set updated = 1767225600 + id - (select min(id) from "
+        statement += "instance_actions)"
+        cloud.database.transaction(lambda conn: conn.execute(sa.text(statement)))
+        return f"/servers/{key}/os-instance-actions"
+
+    def ends(self, cloud: Cloud, path: str, version: str = "2.66") -> list[str]:
+        found = cloud.get(path, user="u:p", version=version)["instanceActions"]
+        return [action["updated_at"][17:19] for action in found]
+
+    def test_pages(self, cloud: Cloud, path: str) -> None:
+        found, url = [], f"{path}?limit=2"
+        while url:
+            body = cloud.get(url, user="u:p", version="2.58")
+            found.append([action["updated_at"][17:19] for action in body["instanceActions"]])
+            links = body.get("links", [])
+            assert [link["rel"] for link in links] == ["next"] * len(links)
+            url = links[0]["href"].partition("/v2.1")[2] if links else ""
+        assert found == [["04", "03"], ["02", "01"], ["00"]]
+
+    def test_no_pages_before_258(self, cloud: Cloud, path: str) -> None:
+        body = cloud.get(f"{path}?limit=2", user="u:p", version="2.57")
+        assert len(body["instanceActions"]) == 5
+        assert set(body) == {"instanceActions"}
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("changes-since=2026-01-01T00:00:03Z", ["04", "03"]),
+            ("changes-since=2026-01-01T00:00:05Z", []),
+            ("changes-before=2026-01-01T00:00:01", ["01", "00"]),
+            ("changes-since=2026-01-01T00:00:02&changes-before=2026-01-01T00:00:02", ["02"]),
+            ("changes-since=2026-01-01T00:00:01&limit=1", ["04"]),
+            ("limit=0", []),
+        ],
+    )
+    def test_parts(self, cloud: Cloud, path: str, query: str, found: list[str]) -> None:
+        assert self.ends(cloud, f"{path}?{query}") == found
+
+    @pytest.mark.parametrize(
+        ("query", "version"),
+        [
+            ("x=1", "2.58"),
+            ("changes-before=2026-01-01T00:00:00", "2.65"),
+            ("changes-since=noon", "2.58"),
+            ("changes-since=2026-01-01T00:00:02&changes-before=2026-01-01T00:00:01", "2.66"),
+            ("limit=-1", "2.58"),
+            ("limit=x", "2.58"),
+            ("marker=req-nope", "2.58"),
+        ],
+    )
+    def test_wrong(self, cloud: Cloud, path: str, query: str, version: str) -> None:
+        result = cloud.call("GET", f"{path}?{query}", user="u:p", version=version)
+        assert result.status_code == 400, result.text
+
+    def test_the_marker_of_another_server_is_none(self, cloud: Cloud, path: str) -> None:
+        other = cloud.create(user="u:p").headers["x-openstack-request-id"]
+        result = cloud.call("GET", f"{path}?marker={other}", user="u:p", version="2.58")
+        assert result.status_code == 400
+
+
+def test_hosts_of_events_from_262(cloud: Cloud) -> None:
+    result = cloud.create(user="u:p")
+    key, request = result.json["server"]["id"], result.headers["x-openstack-request-id"]
+    action = cloud.row("instance_actions", instance_uuid=key).id
+    events = [ActionEvent("schedule", None, 1.0), ActionEvent("spawn", "h1", 2.0)]
+    cloud.database.transaction(lambda conn: actions.put_events(conn, action, 1, events, new=True))
+    path = f"/servers/{key}/os-instance-actions/{request}"
+    opaque = ["", servers.host_id("p", "h1")]
+    seen = cloud.get(path, user="u:p", version="2.62")["instanceAction"]["events"]
+    assert [event["hostId"] for event in seen] == opaque
+    assert all("host" not in event for event in seen)
+    seen = cloud.get(path, version="2.62")["instanceAction"]["events"]
+    assert [(event["host"], event["hostId"]) for event in seen] == list(
+        zip(["", "h1"], opaque, strict=True)
+    )
+    seen = cloud.get(path, version="2.61")["instanceAction"]["events"]
+    assert all({"host", "hostId"}.isdisjoint(event) for event in seen)

@@ -424,6 +424,88 @@ def test_a_token_without_a_project_cannot_boot(cloud: Any, monkeypatch: pytest.M
     refused(cloud.create(), "project", status=403)
 
 
+class TestDestination:
+    """host and hypervisor_hostname: 2.74."""
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            {"host": "h1"},
+            {"host": "H1"},
+            {"hypervisor_hostname": "h1"},
+            {"host": "h1", "hypervisor_hostname": "h1"},
+        ],
+    )
+    def test_goes_into_the_request(self, cloud: Any, asked: dict[str, str]) -> None:
+        cloud.add_node("h1")
+        result = cloud.create(version="2.74", **asked)
+        assert result.status_code == 202, result.text
+        spec = spec_of(cloud, result.json["server"]["id"])
+        wanted = (asked.get("host"), asked.get("hypervisor_hostname"))
+        assert (spec.requested_host, spec.requested_node) == wanted
+        assert (spec.force_host, spec.force_node) == (None, None)
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            {"host": "nope"},
+            {"hypervisor_hostname": "nope"},
+            {"hypervisor_hostname": "H1"},
+            {"host": "h1", "hypervisor_hostname": "h2"},
+        ],
+    )
+    def test_that_does_not_exist(self, cloud: Any, asked: dict[str, str]) -> None:
+        cloud.add_node("h1")
+        cloud.add_node("h2")
+        name = asked.get("host") or asked["hypervisor_hostname"]
+        refused(cloud.create(version="2.74", **asked), f"Compute host {name} could not be found.")
+
+    @pytest.mark.parametrize("asked", [{"host": ""}, {"host": "a b"}, {"host": None}])
+    def test_of_a_wrong_form(self, cloud: Any, asked: dict[str, Any]) -> None:
+        refused(cloud.create(version="2.74", **asked), "host")
+
+    def test_is_for_administrators(self, cloud: Any) -> None:
+        cloud.add_node("h1")
+        for name in ("h1", "nope"):  # a user is not told which hosts there are
+            result = cloud.create(user="u:p", version="2.74", host=name)
+            refused(result, "compute:servers:create:requested_destination", status=403)
+
+    def test_one_way_of_naming_a_host_excludes_the_other(self, cloud: Any) -> None:
+        cloud.add_node("h1")
+        result = cloud.create(version="2.74", host="h1", availability_zone="nova:h1")
+        refused(result, "mutually exclusive")
+        assert cloud.create(version="2.74", host="h1", availability_zone="nova").status_code == 202
+
+
+class TestTrustedCertificates:
+    @pytest.mark.parametrize("value", [[], ["a", "a"], [""], [1], ["x" * 256], "a"])
+    def test_wrong(self, cloud: Any, value: Any) -> None:
+        result = cloud.create(version="2.63", trusted_image_certificates=value)
+        refused(result, "trusted_image_certificates")
+
+    def test_fifty_and_no_more(self, cloud: Any) -> None:
+        for count, status in ((50, 202), (51, 400)):
+            names = [f"c{n}" for n in range(count)]
+            result = cloud.create(version="2.63", trusted_image_certificates=names)
+            assert result.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("version", "destination", "words"),
+    [
+        ("2.66", "volume", "volume_type"),
+        ("2.67", "local", "volume_type with destination_type=local"),
+        ("2.67", "volume", "not supported by this cloud"),
+    ],
+)
+def test_volume_type_of_a_disk(cloud: Any, version: str, destination: str, words: str) -> None:
+    disk = {
+        **{"source_type": "image", "destination_type": destination, "boot_index": 0},
+        **{"uuid": IMAGE, "volume_type": "fast"},
+    }
+    refused(cloud.create(version=version, block_device_mapping_v2=[disk]), words)
+
+
 class TestUnknownCommit:
     """The commit's answer got lost (rule 15)."""
 

@@ -320,3 +320,125 @@ class TestChangesSince:
 
     def test_deleted_maybe_v27(self, cloud: Cloud) -> None:
         assert "deleted" in refusal(cloud, "?deleted=maybe")
+
+
+class TestChangesBefore:
+    """2.66."""
+
+    def test_bounds(self, cloud: Cloud) -> None:
+        for name, moment in (("old", 1767225600.7), ("new", 1767225700.0)):
+            cloud.change(cloud.boot(name=name), updated_at=moment)
+        at, later = "2026-01-01T00:00:00Z", "2026-01-01T00:01:40Z"
+        query = "?changes-before="
+        assert names(cloud, f"{query}{at}", version="2.66") == ["old"]
+        assert names(cloud, f"{query}{later}", version="2.66") == ["new", "old"]
+        assert names(cloud, f"{query}2025-12-31T23:59:59Z", version="2.66") == []
+        both = f"{query}{at}&changes-since={at}"
+        assert names(cloud, both, version="2.66") == ["old"]
+        # Before 2.66 nobody knows it.
+        assert names(cloud, f"{query}{at}", version="2.65") == ["new", "old"]
+
+    def test_includes_deleted(self, cloud: Cloud) -> None:
+        cloud.call("DELETE", f"/servers/{cloud.boot(name='gone')}")
+        query = "?changes-before=2100-01-01T00:00:00Z"
+        assert names(cloud, query, version="2.66") == ["gone"]
+        assert names(cloud, f"{query}&deleted=false", version="2.66") == []
+
+    def test_wrong(self, cloud: Cloud) -> None:
+        query = "?changes-before="
+        assert "changes-before" in refusal(cloud, f"{query}tomorrow", version="2.66")
+        query += "2026-01-01T00:00:00Z&changes-since=2026-01-01T00:00:01Z"
+        assert refusal(cloud, query, version="2.66") == (
+            "The value of changes-since must be less than or equal to changes-before."
+        )
+
+
+class TestLocked:
+    """2.73."""
+
+    @pytest.fixture(autouse=True)
+    def two(self, cloud: Cloud) -> None:
+        cloud.boot(name="open", user="u:p")
+        cloud.change(cloud.boot(name="shut", user="u:p"), locked=True, locked_by="owner")
+
+    def test_filter_is_for_everybody(self, cloud: Cloud) -> None:
+        for word, found in (("true", ["shut"]), ("0", ["open"])):
+            query = f"?locked={word}"
+            assert names(cloud, query, user="u:p", version="2.73") == found
+            assert len(names(cloud, query, user="u:p", version="2.72")) == 2
+        assert "locked" in refusal(cloud, "?locked=maybe", user="u:p", version="2.73")
+
+    def test_order(self, cloud: Cloud) -> None:
+        query = "?sort_key=locked&sort_dir="
+        assert names(cloud, query + "asc", user="u:p", version="2.73") == ["open", "shut"]
+        assert names(cloud, query + "desc", user="u:p", version="2.73") == ["shut", "open"]
+        # Before 2.73 it makes no difference: the latest first.
+        assert names(cloud, query + "asc", user="u:p", version="2.72") == ["shut", "open"]
+
+    def test_who_locked_it(self, cloud: Cloud) -> None:
+        assert names(cloud, "?all_tenants=1&locked_by=owner") == ["shut"]
+        assert names(cloud, "?all_tenants=1&locked_by=admin") == []
+
+
+class TestStrict:
+    """From 2.75 on nothing unknown is ignored."""
+
+    @pytest.mark.parametrize("user", ["u:p", "admin:admin"])
+    @pytest.mark.parametrize(
+        "query", ["?x=1", "?sort_key=vcpus", "?all_projects=1", "?not_tags=a", "?hostId=1"]
+    )
+    def test_unknown(self, cloud: Cloud, query: str, user: str) -> None:
+        assert cloud.call("GET", f"/servers{query}", version="2.74", user=user).status_code == 200
+        for path in ("/servers", "/servers/detail"):
+            result = cloud.call("GET", f"{path}{query}", version="2.75", user=user)
+            assert result.status_code == 400
+            assert query[1:].split("=")[-1 if "sort" in query else 0] in result.text
+
+    @pytest.mark.parametrize("user", ["u:p", "admin:admin"])
+    def test_everything_that_is_known(self, cloud: Cloud, user: str) -> None:
+        cloud.boot(user=user)
+        texts = (
+            "user_id project_id tenant_id image_ref image kernel_id ramdisk_id hostname key_name "
+            "vm_state task_state host node flavor reservation_id availability_zone name "
+            "display_name description display_description locked_by uuid root_device_name "
+            "access_ip_v4 access_ip_v6 tags tags-any not-tags not-tags-any ip ip6"
+        )
+        words = {
+            **dict.fromkeys(texts.split(), "x"),
+            **{"launch_index": "0", "power_state": "0", "progress": "0", "limit": "5"},
+            **{"config_drive": "no", "auto_disk_config": "yes", "soft_deleted": "no"},
+            **{"deleted": "no", "status": "ACTIVE", "all_tenants": "no", "locked": "no"},
+            **{"sort_key": "kernel_id", "sort_dir": "asc"},
+        }
+        times = ("created_at", "launched_at", "terminated_at", "changes-since", "changes-before")
+        words |= dict.fromkeys(times, "2026-01-01T00:00:00Z")
+        for name, word in words.items():
+            result = cloud.call("GET", f"/servers?{name}={word}", version="2.79", user=user)
+            assert result.status_code == 200, (name, result.text)
+
+    @pytest.mark.parametrize("name", ["metadata", "pci_devices", "_sa_instance_state"])
+    def test_inner_parts_are_no_filters(self, cloud: Cloud, name: str) -> None:
+        for version in ("2.1", "2.79"):
+            query = f"?{name}=x"
+            assert name in refusal(cloud, query, version=version)
+            path = f"/servers{query}"
+            assert cloud.call("GET", path, version=version, user="u:p").status_code == 200
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("kernel_id=", 1),
+            ("kernel_id=x", 0),
+            ("progress=0", 1),
+            ("progress=50", 0),
+            ("auto_disk_config=yes", 0),
+            ("auto_disk_config=no", 1),
+            ("created_at=2026-01-01T00:00:00Z", 1),
+            ("created_at=2026-01-01T00:00:01", 0),
+            ("launched_at=2026-01-01T00:00:00", 0),
+        ],
+    )
+    def test_rare_filters_of_administrators(self, cloud: Cloud, query: str, found: int) -> None:
+        cloud.change(cloud.boot(), created_at=1767225600.4)
+        assert len(names(cloud, f"?{query}", version="2.79")) == found
+        assert "created_at" in refusal(cloud, "?created_at=noon")

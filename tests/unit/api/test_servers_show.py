@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from novalite import exception
+from novalite.api import policy
 from novalite.api.views import servers as view
 from novalite.db import instances, schema
 from novalite.objects import base
@@ -34,6 +35,10 @@ ADMIN_23 = ADMIN | {
     for name in ("reservation_id", "launch_index", "hostname", "kernel_id", "ramdisk_id")
     + ("root_device_name", "user_data")
 }
+LATEST = {
+    *("locked", "description", "tags", "trusted_image_certificates", "server_groups"),
+    "locked_reason",
+}
 # Microversion -> (keys a user sees, keys only an administrator sees).
 KEYS = {
     "2.1": (FULL, ADMIN),
@@ -44,6 +49,7 @@ KEYS = {
     "2.26": (FULL | {"locked", "description", "tags"}, ADMIN_23 | {"host_status"}),
     "2.47": (FULL | {"locked", "description", "tags"}, ADMIN_23 | {"host_status"}),
     "2.53": (FULL | {"locked", "description", "tags"}, ADMIN_23 | {"host_status"}),
+    "2.79": (FULL | LATEST, ADMIN_23 | {"host_status"}),
 }
 NETWORK = NetworkInfo(
     port_id=str(uuid.uuid4()),
@@ -82,9 +88,13 @@ def test_keys_for_users_and_administrators(cloud: Any, version: str) -> None:
     path = f"/servers/{key}"
     assert set(cloud.get(path, version=version)["server"]) == for_users | for_admins
     listed = cloud.get("/servers/detail?all_tenants=1", version=version)["servers"][0]
-    assert set(listed) == for_users | for_admins
-    updated = cloud.call("PUT", path, {"server": {}}, version=version).json["server"]
-    assert set(updated) == BASIC | ({"locked", "description", "tags"} & for_users)
+    assert set(listed) == (for_users | for_admins) - {"server_groups"}
+    body: dict[str, Any] = {"server": {}}
+    updated = cloud.call("PUT", path, body, version=version, user="u:p").json["server"]
+    if version == "2.79":
+        assert set(updated) == for_users
+    else:
+        assert set(updated) == BASIC | ({"locked", "description", "tags"} & for_users)
 
 
 def test_a_new_server(cloud: Any) -> None:
@@ -122,6 +132,53 @@ def test_flavor_is_a_link_until_246_and_embedded_from_247(cloud: Any) -> None:
         "original_name": "m1.tiny",
         "extra_specs": {"hw:foo": "bar"},
     }
+
+
+def test_put_answers_with_the_whole_server_from_275(cloud: Any) -> None:
+    key = cloud.boot(user="u:p")
+    run(cloud, key)
+    path, body = f"/servers/{key}", {"server": {"name": "other"}}
+    for user in ("u:p", "admin:admin"):
+        answer = cloud.call("PUT", path, body, version="2.75", user=user).json
+        assert answer == cloud.get(path, version="2.75", user=user)
+    before = cloud.call("PUT", path, body, version="2.74", user="u:p").json["server"]
+    assert before["addresses"]["private"][0] == {"version": 4, "addr": "10.0.0.7"}
+    assert "OS-EXT-STS:vm_state" not in before
+
+
+def test_the_group_of_a_server_from_271(cloud: Any) -> None:
+    body = {"server_group": {"name": "g", "policies": ["affinity"]}}
+    group = cloud.call("POST", "/os-server-groups", body, user="u:p").json["server_group"]["id"]
+    within, without = cloud.boot(user="u:p", hints={"group": group}), cloud.boot(user="u:p")
+    for key, groups in ((within, [group]), (without, [])):
+        server = cloud.get(f"/servers/{key}", user="u:p", version="2.71")["server"]
+        assert server["server_groups"] == groups
+        updated = cloud.call("PUT", f"/servers/{key}", {"server": {}}, user="u:p", version="2.71")
+        assert updated.json["server"]["server_groups"] == groups
+
+
+@pytest.mark.parametrize("certificates", [None, ["one"], ["two", "one"]])
+def test_trusted_image_certificates_from_263(cloud: Any, certificates: Any) -> None:
+    key = cloud.create(version="2.63", trusted_image_certificates=certificates).json["server"]["id"]
+    for path in (f"/servers/{key}", "/servers/detail"):
+        body = cloud.get(path, version="2.63")
+        server = body["server"] if "server" in body else body["servers"][0]
+        assert server["trusted_image_certificates"] == certificates
+
+
+def test_extra_specs_of_the_flavor_are_for_whom_policy_lets(cloud: Any, monkeypatch: Any) -> None:
+    key = cloud.boot(user="u:p")
+    real = policy.Policy.allows
+
+    def strict(self: Any, context: Any, rule: str, *args: Any) -> bool:
+        return rule != "os-flavor-extra-specs:index" and real(self, context, rule, *args)
+
+    monkeypatch.setattr(policy.Policy, "allows", strict)
+    flavor = cloud.get(f"/servers/{key}", user="u:p", version="2.47")["server"]["flavor"]
+    assert set(flavor) == {"vcpus", "ram", "disk", "ephemeral", "swap", "original_name"}
+    for path in ("/flavors/1", "/flavors/detail"):
+        body = cloud.get(path, user="u:p", version="2.61")
+        assert "extra_specs" not in (body["flavor"] if "flavor" in body else body["flavors"][0])
 
 
 def test_a_running_server(cloud: Any) -> None:

@@ -43,6 +43,12 @@ def test_filters(cloud: Cloud) -> None:
     assert listed(cloud, "?host=nope") == []
 
 
+def test_unknown_parameters_from_275(cloud: Cloud) -> None:
+    assert cloud.call("GET", "/os-services?x=1", version="2.74").status_code == 200
+    assert cloud.call("GET", "/os-services?x=1", version="2.75").status_code == 400
+    assert listed(cloud, "?host=h1&binary=nova-compute", "2.79") == []
+
+
 def test_only_administrators(cloud: Cloud) -> None:
     assert cloud.call("GET", "/os-services", user="u:p").status_code == 403
     assert cloud.call("GET", "/os-hypervisors", user="u:p").status_code == 403

@@ -10,6 +10,12 @@ OPTS: list[cfg.Opt] = [
         help="Named point at which the process kills itself (SIGKILL), for tests of recovery. "
         "With a trailing @FILE it does so only once: FILE is made at the crash.",
     ),
+    cfg.StrOpt(
+        "database_faults",
+        regex=r"^(\s*\w+:\d+:\d+\s*(,|$))+$",
+        help="Errors of a database server that writes to a table meet, as TABLE:NUMBER:TIMES with "
+        "commas between, for tests: services:1213:2. TIMES 0 is always.",
+    ),
     cfg.FloatOpt(
         "refresh_delay",
         default=0.0,

@@ -21,7 +21,7 @@ from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
 from novalite import counters, exception, health
-from novalite.db import drivers
+from novalite.db import drivers, faults
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -71,6 +71,8 @@ class Database:
         self._conf = conf
         self.url = url(conf)
         self._patient = patient
+        played = conf.testing.database_faults
+        self._faults = faults.Faults(played) if played else None
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         # One writer at a time in this process; other processes are met by BEGIN IMMEDIATE.
         self._writer_lock = threading.Lock()
@@ -102,6 +104,8 @@ class Database:
             options["pool_timeout"] = float(self._conf.database.answer_timeout)
         engine = self._bare_engine(**options)
         event.listen(engine, "before_cursor_execute", self._count)
+        if self._faults is not None:
+            self._faults.listen(engine)
         return engine
 
     def _bare_engine(self, **options: Any) -> sa.Engine:

@@ -85,17 +85,7 @@ def register(
     :raises exception.Conflict: another node identity has this name, or this identity has another
         name; nothing is changed
     """
-    if identity:
-        other = conn.execute(
-            sa.select(_t.c.host).where(
-                _t.c.node_identity == identity, _t.c.binary == binary, _t.c.host != host
-            )
-        ).first()
-        if other is not None:
-            raise exception.Conflict(
-                f"the node identity in this state directory belongs to host {other.host}, not to "
-                f"{host}: was the host renamed? Set host = {other.host}, or use another state_path"
-            )
+    _check_identity(conn, host, binary, identity)
     found = find(conn, host, binary)
     if found is None:
         conn.execute(
@@ -138,6 +128,21 @@ def register(
     if service is None:
         raise exception.ServiceNotFound(service_id=f"{binary} on {host}")
     return service
+
+
+def _check_identity(conn: sa.Connection, host: str, binary: str, identity: str) -> None:
+    if not identity:
+        return
+    other = conn.execute(
+        sa.select(_t.c.host).where(
+            _t.c.node_identity == identity, _t.c.binary == binary, _t.c.host != host
+        )
+    ).first()
+    if other is not None:
+        raise exception.Conflict(
+            f"the node identity in this state directory belongs to host {other.host}, not to "
+            f"{host}: was the host renamed? Set host = {other.host}, or use another state_path"
+        )
 
 
 def heartbeat(conn: sa.Connection, host: str, binary: str, epoch: int, counter: int) -> bool:

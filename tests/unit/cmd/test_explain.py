@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words of ``novalite explain``, and whose cloud they mean."""
+
+import argparse
+import json
+import os
+
+import pytest
+
+from novalite.advisor import cloud
+from novalite.cmd import explain
+from novalite.cmd.cloud import main
+from novalite.devcloud import state
+from tests.unit.advisor.test_render import body
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """What the command asked for: (state directory, cloud, server)."""
+    found = []
+
+    class Compute:
+        def __init__(self, state_dir, name=None):
+            self.words = [state_dir, name]
+
+        def explain(self, server):
+            found.append((*self.words, server))
+            if server == "none":
+                raise cloud.CloudError("No server with a name or id of 'none' exists.")
+            return body()
+
+    monkeypatch.setattr(cloud, "Compute", Compute)
+    monkeypatch.setattr(state, "default_directory", lambda: tmp_path / "default")
+    for name in ("OS_CLOUD", "OS_AUTH_URL", "OS_AUTH_TYPE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "example.org")
+    return found
+
+
+def run(*words):
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", *words])
+    return ended.value.code
+
+
+def test_prints_text_or_the_answer_itself(asked, capsys):
+    assert run("web") == 0
+    assert capsys.readouterr().out.startswith("web is in ERROR: ")
+    assert run("web", "-f", "json") == 0
+    assert json.loads(capsys.readouterr().out) == body()
+
+
+def test_says_on_stderr_why_there_is_no_answer(asked, capsys):
+    assert run("none") == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == (
+        "",
+        "novalite: No server with a name or id of 'none' exists.\n",
+    )
+
+
+def test_the_words_win_over_the_environment_and_that_over_the_default(asked, monkeypatch, tmp_path):
+    run("a")
+    (tmp_path / "default").mkdir()
+    (tmp_path / "default" / "clouds.yaml").write_text("clouds: {}")
+    run("b")
+    monkeypatch.setenv("OS_CLOUD", "mine")
+    run("c")
+    run("d", "--os-cloud", "other")
+    run("e", "--state-dir", str(tmp_path))
+    assert asked == [
+        (None, None, "a"),
+        (tmp_path / "default", None, "b"),
+        (None, None, "c"),
+        (None, "other", "d"),
+        (tmp_path, None, "e"),
+    ]
+
+
+def test_a_cloud_of_this_machine_is_behind_no_proxy(asked, monkeypatch, tmp_path):
+    explain.compute(tmp_path, None)
+    assert os.environ["NO_PROXY"] == "127.0.0.1,example.org"
+
+
+def test_needs_a_server():
+    command = argparse.ArgumentParser(exit_on_error=False)
+    explain.add_arguments(command)
+    assert command.parse_args(["x"]).format == "text"
+    with pytest.raises((SystemExit, argparse.ArgumentError)):
+        command.parse_args([])

@@ -88,6 +88,8 @@ class Child:
     # Its turn in a rolling restart; and whether it was told to end for that.
     replaced: bool = False
     ending: bool = False
+    # The moment by which it has said that it will have ended.
+    end_by: float = 0.0
 
     def signal(self, number: int) -> None:
         """Send a signal, if it runs."""
@@ -182,7 +184,8 @@ class Supervisor:
         if name == "READY":
             self._on_ready(child)
         elif name == "EXTEND_TIMEOUT_USEC" and value.isdigit() and self.stopping:
-            self.stop_at = max(self.stop_at, time.monotonic() + int(value) / 1e6 + SPARE)
+            child.end_by = time.monotonic() + int(value) / 1e6 + SPARE
+            self._set_end()
 
     def _on_ready(self, child: Child) -> None:
         if child.process is None or child.ending:
@@ -255,6 +258,12 @@ class Supervisor:
         for child in self.children:
             child.signal(number)
 
+    def _set_end(self) -> None:
+        """Wait as long as those that still run have said; all of them have to have said it."""
+        moments = [child.end_by for child in self.children if child.process is not None]
+        if moments and all(moments):
+            self.stop_at = max(moments)
+
     # -- life and death
 
     def _start_due(self) -> None:
@@ -297,6 +306,7 @@ class Supervisor:
             # By the signal itself ends who had hardly begun.
             well = code in (0, -signal.SIGTERM, -signal.SIGINT)
             self.code = self.code or (0 if well else 1)
+            self._set_end()
             return
         if child.ending:
             child.ending, child.due = False, now

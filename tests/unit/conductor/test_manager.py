@@ -2,6 +2,7 @@
 """The conductor's endpoints, its heartbeat, its look at the bus, and the thread of the flows."""
 
 import queue
+from types import SimpleNamespace
 
 import pytest
 
@@ -259,3 +260,15 @@ def test_the_spacing_of_the_tasks_follows_the_options(office, books):
     assert delays["report_state"] == 7.0
     assert delays["renew_leases"] == 3.5
     assert delays["recovery"] == 1.5
+
+
+def test_a_worker_that_does_not_lead_keeps_no_record(books):
+    failed = []
+    worker = ConductorManager(
+        books.conf, FakeBus(books.conf), books.database, failed.append, leads=False
+    )
+    worker._flows = SimpleNamespace(start=lambda: None)
+    worker.init_host()
+    worker._report_state()
+    assert books.read(services.find, books.conf.host, "nova-conductor") is None
+    assert failed == []

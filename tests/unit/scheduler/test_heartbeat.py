@@ -21,6 +21,9 @@ class Conductor:
     def report_state(self, context, **kwargs):
         return self._answer("report_state", kwargs)
 
+    def ping(self, context, **kwargs):
+        return self._answer("ping", kwargs)
+
     def _answer(self, name, kwargs):
         self.asked.append((name, kwargs))
         answer = self.answers.pop(0)
@@ -29,10 +32,10 @@ class Conductor:
         return answer
 
 
-def make(*answers):
+def make(*answers, leads=True):
     conductor, failures = Conductor(*answers), []
     conf = SimpleNamespace(host="ctl", report_interval=10)
-    return Heartbeat(conf, conductor, failures.append), conductor, failures
+    return Heartbeat(conf, conductor, failures.append, leads=leads), conductor, failures
 
 
 def test_registers_then_reports_with_a_growing_counter():
@@ -96,3 +99,16 @@ def test_a_lost_row_is_made_anew():
         "report_state",
     ]
     assert conductor.asked[-1][1]["report"].epoch == 2
+
+
+def test_a_worker_that_does_not_lead_only_asks_whether_conductors_answer():
+    beat, conductor, failures = make("pong", exception.BusUnavailable(), "pong", leads=False)
+    assert beat.spacing() == 0.5
+    beat.beat()
+    assert beat.spacing() == 10.0
+    assert beat.answered_for() > 0.0
+    beat.beat()
+    assert (beat.spacing(), beat.answered_for()) == (0.5, 0.0)
+    beat.beat()
+    assert [name for name, _ in conductor.asked] == ["ping"] * 3
+    assert failures == []

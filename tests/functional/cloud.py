@@ -192,7 +192,7 @@ class Cloud:
     def start(self, *names: str) -> None:
         """Start services, or all, and wait until each is ready."""
         chosen = [self._services[name] for name in names or self._services]
-        self.services.start(chosen, timeout=60.0)
+        self.services.start(chosen, timeout=120.0)
 
     def launch(self, *names: str) -> None:
         """Start services without waiting, where what they need is away."""

@@ -21,6 +21,8 @@ from typing import Any
 
 BACKENDS = ("auto", "eventlet", "threading")
 ENVIRONMENT = "NOVALITE_CONCURRENCY_BACKEND"
+# Most bytes in the head of a request; a token may take 8 KiB of it.
+MAX_HEADERS = 65536
 # Read by every program when no file is named on its command line.
 DEFAULT_FILE = "/etc/novalite/novalite.conf"
 # What `auto` means; docs/operators.md says why.
@@ -134,14 +136,17 @@ def spawn(target: Callable[..., Any], *args: Any, name: str | None = None) -> th
     return thread
 
 
-def wsgi_server(listener: socket.socket, app: Any, *, threads: int) -> "WSGIServer":
+def wsgi_server(
+    listener: socket.socket, app: Any, *, threads: int, timeout: int = 60
+) -> "WSGIServer":
     """Return a server for *app* on the listening socket, for the backend in use.
 
     :param threads: most requests handled at one time
+    :param timeout: seconds after which a silent connection is closed
     """
     if backend() == "eventlet":
-        return _EventletServer(listener, app, threads)
-    return _CherootServer(listener, app, threads)
+        return _EventletServer(listener, app, threads, timeout)
+    return _CherootServer(listener, app, threads, timeout)
 
 
 class WSGIServer:
@@ -210,7 +215,7 @@ class _Gate:
 
 
 class _EventletServer(WSGIServer):
-    def __init__(self, listener: socket.socket, app: Any, threads: int):
+    def __init__(self, listener: socket.socket, app: Any, threads: int, timeout: int):
         import eventlet
         from eventlet import wsgi
 
@@ -246,6 +251,7 @@ class _EventletServer(WSGIServer):
         self._pool = eventlet.GreenPool(threads)
         self._gate = gate
         self._app = app
+        self._timeout = timeout
         self._thread: Any = None
 
     def serve(self) -> None:
@@ -261,7 +267,7 @@ class _EventletServer(WSGIServer):
             log_output=False,
             debug=False,
             keepalive=True,
-            socket_timeout=900,
+            socket_timeout=self._timeout,
         )
         try:
             self._thread.wait()
@@ -281,7 +287,7 @@ class _EventletServer(WSGIServer):
 
 
 class _CherootServer(WSGIServer):
-    def __init__(self, listener: socket.socket, app: Any, threads: int):
+    def __init__(self, listener: socket.socket, app: Any, threads: int, timeout: int):
         from cheroot import wsgi
 
         class Bound(wsgi.Server):
@@ -297,9 +303,11 @@ class _CherootServer(WSGIServer):
             max=threads,
             # It listens anew, and five waiting connections are too few for a burst of clients.
             request_queue_size=socket.SOMAXCONN,
-            timeout=900,
+            timeout=timeout,
             shutdown_timeout=60,
         )
+        # Without it a head may grow until memory ends; eventlet has about the same bound.
+        self._server.max_request_header_size = MAX_HEADERS
 
     def serve(self) -> None:
         self._server.prepare()

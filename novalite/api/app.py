@@ -119,7 +119,9 @@ def make_app(
         wakeup=wakeup,
         policy=rules or policy.Policy(conf),
     )
-    before = middleware.RequestMiddleware(authenticator or auth.make(conf), nouns(), parts.policy)
+    before = middleware.RequestMiddleware(
+        conf, authenticator or auth.make(conf), nouns(), parts.policy
+    )
     app: falcon.App[Any, Any] = falcon.App(request_type=http.Request, middleware=[before])
     errors.register(app)
     for url, resource in ROUTES.items():

@@ -22,8 +22,8 @@ class State:
     """What the middleware found out about one request.
 
     ``version`` is the minor part of the microversion in use (53 means 2.53). ``url_project`` is
-    the project id that stood in the URL, which then also stands in links, or "". ``load_body``
-    reads the body; see :attr:`body`.
+    the project id that stood in the URL, which then also stands in links, or "". ``max_body``
+    is in bytes. ``load_body`` reads the body; see :attr:`body`.
     """
 
     started: float = 0.0
@@ -31,6 +31,7 @@ class State:
     path: str = ""
     version: int = 1
     url_project: str = ""
+    max_body: int = 114688
     load_body: Callable[[], Any] | None = None
     context: context_module.RequestContext = field(init=False)
     _body: Any = None

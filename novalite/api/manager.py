@@ -119,7 +119,10 @@ class ApiManager:
         listener = self._listen()
         self.port = int(listener.getsockname()[1])
         self._server = concurrency.wsgi_server(
-            listener, self._running, threads=int(self.conf.api.max_concurrent_requests)
+            listener,
+            self._running,
+            threads=int(self.conf.api.max_concurrent_requests),
+            timeout=int(self.conf.api.client_socket_timeout),
         )
         concurrency.spawn(self._serve, name="http")
         LOG.info("Compute API listens on %s:%d", self.conf.osapi_compute_listen, self.port)

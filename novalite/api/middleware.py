@@ -12,6 +12,7 @@ import uuid
 from typing import Any
 
 import falcon
+from oslo_config import cfg
 
 from novalite import context as context_module
 from novalite import exception
@@ -21,6 +22,14 @@ DOCUMENTS = frozenset(("/", "/v2", "/v2/", "/v2.1", "/v2.1/"))
 _ROOT = "/v2.1/"
 _METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 _REQUEST_ID = re.compile(r"req-[0-9a-fA-F-]{36}\Z")
+
+
+# What may stand in a Host header: it comes back in links, and must not bring anything along.
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?\Z")
+
+
+class BadHost(exception.Invalid):
+    msg_fmt = "Malformed request: the Host header is no name or address with a port"
 
 
 class MismatchedProject(exception.Invalid):
@@ -36,9 +45,14 @@ class RequestMiddleware:
     """Fills ``req.state`` and sets the headers that every answer has."""
 
     def __init__(
-        self, authenticator: auth.Authenticator, nouns: frozenset[str], rules: policy.Policy
+        self,
+        conf: cfg.ConfigOpts,
+        authenticator: auth.Authenticator,
+        nouns: frozenset[str],
+        rules: policy.Policy,
     ):
         """*nouns* are the first path segments of the routes below /v2.1."""
+        self._conf = conf
         self._authenticator = authenticator
         self._policy = rules
         self._nouns = nouns
@@ -59,6 +73,11 @@ class RequestMiddleware:
             }
         )
         self._announce(resp, microversion.MIN)
+        state.max_body = int(self._conf.api.max_request_body_size)
+        # Without the header, WSGI names the address that was connected to.
+        if "HTTP_HOST" in req.env and not _HOST.match(req.env["HTTP_HOST"]):
+            state.context = context_module.RequestContext(request_id=state.request_id)
+            raise BadHost()
         if req.path in DOCUMENTS:
             state.context = context_module.RequestContext(request_id=state.request_id)
             return

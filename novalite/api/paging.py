@@ -12,6 +12,8 @@ from novalite.api import http
 TRUE = frozenset(("1", "t", "true", "on", "y", "yes"))
 FALSE = frozenset(("0", "f", "false", "off", "n", "no"))
 _SHOWN = 100
+# Each may become a condition or a sort key of one query.
+MAX_VALUES = 500
 
 
 @dataclass(slots=True)
@@ -33,11 +35,17 @@ def refuse(name: str, value: str, why: str) -> exception.ValidationError:
 def values(req: http.Request) -> dict[str, list[str]]:
     """Return all query parameters, each with all its values.
 
-    :raises exception.ValidationError: a NUL character, which no database takes
+    :raises exception.ValidationError: too many, or a NUL character, which no database takes
     """
     found: dict[str, list[str]] = {}
+    count = 0
     for name, value in req.params.items():
         items = value if isinstance(value, list) else [value]
+        count += len(items)
+        if count > MAX_VALUES:
+            raise exception.ValidationError(
+                detail=f"Invalid input for query parameters: more than {MAX_VALUES} values"
+            )
         if any("\0" in item for item in items):
             raise refuse(name, "", "contains a NUL character")
         found[name] = items

@@ -7,6 +7,7 @@ for numbers given as text, and the formats of :mod:`novalite.api.formats`.
 
 import functools
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -17,9 +18,9 @@ from jsonschema import validators
 from novalite import exception
 from novalite.api import formats, http, microversion
 
-# As oslo.middleware's default for Nova; user data alone may take 64 KiB of it.
-MAX_BODY = 114688
 MAX_DEPTH = 32
+LOG = logging.getLogger(__name__)
+
 # So much of a wrong value is shown in a message.
 SHOWN = 200
 
@@ -112,30 +113,69 @@ def body(ranges: microversion.Ranges) -> Callable[[Handler], Handler]:
 def read(req: http.Request) -> Any:
     """Return the decoded body.
 
-    :raises RequestTooLarge: more than MAX_BODY bytes
-    :raises MalformedBody: no JSON, nested too deep, or text that is no Unicode
+    :raises RequestTooLarge: more than [api] max_request_body_size bytes
+    :raises MalformedBody: no JSON, nested too deep, a key twice, or text that no database takes
     """
-    if (req.content_length or 0) > MAX_BODY:
-        raise RequestTooLarge(limit=MAX_BODY)
+    limit = req.state.max_body
+    if (req.content_length or 0) > limit:
+        raise RequestTooLarge(limit=limit)
     media_type = (req.content_type or "").partition(";")[0].strip().lower()
     if media_type not in _MEDIA_TYPES:
         raise UnsupportedMediaType()
-    raw = req.bounded_stream.read(MAX_BODY + 1)
-    if len(raw) > MAX_BODY:
-        raise RequestTooLarge(limit=MAX_BODY)
+    raw = _receive(req, limit + 1)
+    if len(raw) > limit:
+        raise RequestTooLarge(limit=limit)
     try:
-        document = json.loads(raw, parse_constant=_no_constant)
+        document = _DECODER.decode(raw.decode())
     except (ValueError, RecursionError) as error:
         raise MalformedBody() from error
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _too_deep(document):
         raise MalformedBody(f"Malformed request body: nested deeper than {MAX_DEPTH} levels")
     if _SURROGATE.search(raw):
         _refuse_lone_surrogates(document)
+    if b"\\u0000" in raw and _holds_nul(document):
+        raise MalformedBody("Malformed request body: a text holds a NUL character")
     return document
+
+
+def _receive(req: http.Request, size: int) -> bytes:
+    """Return the body, *size* bytes of it at most; its end is its length or the last chunk."""
+    chunked = "chunked" in (req.get_header("Transfer-Encoding") or "").lower()
+    try:
+        raw: bytes = (req.stream if chunked else req.bounded_stream).read(size)
+    except Exception as error:
+        # Each server has its own errors for a client that is too slow, gone, or cannot count.
+        LOG.debug("A body could not be received: %r", error)
+        raise MalformedBody("Malformed request: the body could not be received") from error
+    return raw
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object; of a key that stands twice nobody knows which value is meant."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise MalformedBody("Malformed request body: a key stands twice in one object")
+    return made
 
 
 def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+
+
+def _holds_nul(document: Any) -> bool:
+    nodes = [document]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, str) and "\0" in node:
+            return True
+        if isinstance(node, dict):
+            nodes += [*node.keys(), *node.values()]
+        elif isinstance(node, list):
+            nodes += node
+    return False
 
 
 def _too_deep(document: Any) -> bool:

@@ -51,6 +51,21 @@ OPTS: list[cfg.Opt] = [
         min=1,
         help="Most requests handled at one time by one API process.",
     ),
+    cfg.IntOpt(
+        "max_request_body_size",
+        default=114688,
+        min=1024,
+        mutable=True,
+        help="Most bytes in the body of a request; more is answered with 413.",
+        deprecated_group="DEFAULT",
+        deprecated_name="osapi_max_request_body_size",
+    ),
+    cfg.IntOpt(
+        "client_socket_timeout",
+        default=60,
+        min=1,
+        help="Seconds after which a connection is closed on which nothing comes or goes.",
+    ),
 ]
 
 

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from novalite import exception
+
 LOG = logging.getLogger(__name__)
 
 
@@ -33,6 +35,7 @@ class Periodic:
         self._at_once = at_once
         self._wake = threading.Event()
         self._stopped = False
+        self._away = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -72,6 +75,12 @@ class Periodic:
         while not self._stopped:
             try:
                 self._task()
+                self._away = False
+            except exception.Unavailable as error:
+                # Database or bus are away: no bug, and said once.
+                level = logging.DEBUG if self._away else logging.WARNING
+                LOG.log(level, "%s is left for later: %s", self.name, error.message())
+                self._away = True
             except Exception:
                 LOG.exception("Error during %s", self.name)
             self._pause()

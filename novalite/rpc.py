@@ -163,7 +163,7 @@ def _tell_mismatch(client: Any, method: str) -> None:
 
 
 class Words(logging.Filter):
-    """Words two things of the library that are no errors of this process: on one line each."""
+    """Words what the library takes for errors of this process and are none: on one line each."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Change the record if it is one of them; always let it pass."""
@@ -175,6 +175,9 @@ class Words(logging.Filter):
             )
         elif isinstance(error, messaging_exceptions.MessageUndeliverable):
             record.msg = "An answer was thrown away: who asked has gone"
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+        elif isinstance(error, exception.Unavailable):
+            record.msg = f"A message could not be handled now: {error.message()}"
             record.levelno, record.levelname = logging.WARNING, "WARNING"
         else:
             return True

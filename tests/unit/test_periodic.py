@@ -4,7 +4,9 @@
 import queue
 import threading
 
-from novalite import periodic
+import pytest
+
+from novalite import exception, periodic
 
 FOREVER = 3600.0
 
@@ -60,3 +62,26 @@ def test_an_error_is_not_the_end() -> None:
     task.start()
     assert done.wait(10)
     task.stop()
+
+
+def test_an_outage_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING")
+    done = threading.Event()
+    errors: list[Exception] = [exception.DatabaseUnavailable() for _ in range(3)]
+
+    def work() -> None:
+        if errors:
+            raise errors.pop()
+        done.set()
+
+    task = periodic.Periodic("recovery", work, 0.001, at_once=True)
+    task.start()
+    assert done.wait(10)
+    task.stop()
+    task.wait(10)
+    assert [(each.getMessage(), each.exc_info) for each in caplog.records] == [
+        (
+            "recovery is left for later: The database is currently unavailable, try again.",
+            None,
+        )
+    ]

@@ -35,6 +35,12 @@ def test_a_caller_that_has_gone_is_one_warning() -> None:
     assert made.getMessage() == "An answer was thrown away: who asked has gone"
 
 
+def test_an_outage_is_one_warning() -> None:
+    made = record(exception.DatabaseUnavailable())
+    assert (made.levelname, made.exc_info) == ("WARNING", None)
+    assert "database is currently unavailable" in made.getMessage()
+
+
 def test_a_bug_keeps_its_traceback() -> None:
     made = record(ValueError("x"))
     assert made.exc_info is not None

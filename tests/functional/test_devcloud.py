@@ -120,6 +120,41 @@ def test_a_cloud_comes_up_is_used_and_goes(user: User) -> None:
     assert {flavor["name"] for flavor in names} == {flavor["Name"] for flavor in flavors}
 
 
+def test_more_of_each_and_another_cloud_beside_it(user: User, tmp_path: Path) -> None:
+    words = ("--conductors", "2", "--schedulers", "2", "--api-workers", "2")
+    shown = user.success("up", *words)
+    for name in ("conductor1", "conductor2", "scheduler1", "scheduler2", "api"):
+        assert name in shown
+    assert "is up already" in user.success("up", *words)
+    assert "is up already" in user.success("up")
+    refused = user.run("up", "--conductors", "3")
+    assert refused.returncode == 1
+    assert "runs with conductors: 2; stop it first with: novalite down" in " ".join(
+        refused.stderr.split()
+    )
+    assert "novalite-conductor is ready" in user.success("logs", "conductor2")
+    assert "is ready with 2 workers" in user.success("logs", "api")
+    other = User(tmp_path / "other")
+    try:
+        other.success("up")
+        names = {
+            item["host"]
+            for item in user.api("novalite", "api_port").get("/v2.1/os-services")["services"]
+        }
+        assert names == {"controller1", "controller2", "compute1"}
+        assert "Stopped: " in other.success("down")
+        assert other.marked() == []
+    finally:
+        other.run("down")
+    assert user.run("ps").returncode == 0
+    told = user.success("reload")
+    assert "Told: api, compute1, conductor1, conductor2, neighbors, scheduler1, scheduler2" in told
+    assert "Told: api;" in user.success("reload", "api")
+    assert user.run("reload", "nobody").returncode == 1
+    user.success("down")
+    assert user.marked() == []
+
+
 def test_a_dead_service_is_shown_and_started_again(user: User) -> None:
     user.success("up")
     run = user.directory / "run"

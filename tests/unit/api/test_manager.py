@@ -2,6 +2,7 @@
 """The listening socket and the end of the process, over real HTTP."""
 
 import http.client
+import os
 import socket
 import threading
 from typing import Any
@@ -54,6 +55,21 @@ def test_serves_and_stops(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None
     made.drain(10)
     made.stop()
     assert failures == []
+
+
+def test_serves_on_a_socket_that_was_handed_over(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as given:
+        port = given.getsockname()[1]
+        monkeypatch.setenv("NOVALITE_LISTEN_FD", str(os.dup(given.fileno())))
+        made, failures = make(cloud.conf, cloud.client.app, monkeypatch)
+        made.init_host()
+        assert get(port, "/v2.1/servers") == (200, b'{"servers":[]}')
+        made.drain(10)
+        assert failures == []
+        # It is still open: what connects now waits for the next process.
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
 
 
 def test_port_in_use_is_told_in_one_line(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:

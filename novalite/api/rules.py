@@ -88,12 +88,7 @@ RULES: tuple[tuple[str, ...], ...] = (
         "GET /servers/detail",
     ),
     ("servers:explain", READER, "Explain a server", f"GET {_SERVER}/explain"),
-    (
-        "servers:explain:host_details",
-        ADMIN,
-        "See hosts and numbers in the explanation of a server",
-        f"GET {_SERVER}/explain",
-    ),
+    ("servers:explain:host_details", ADMIN, "Explain it with hosts", f"GET {_SERVER}/explain"),
     ("servers:create", MEMBER, "Create servers", "POST /servers"),
     (
         "servers:create:forced_host",

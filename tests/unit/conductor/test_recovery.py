@@ -9,7 +9,7 @@ from novalite.conductor import leases, recovery
 from novalite.conductor.silence import Watch
 from novalite.conductor.tasks.build_instances import BuildInstances
 from novalite.db import builds, schema, services
-from novalite.objects import base
+from novalite.objects import base, loss
 from novalite.objects.instance import NetworkInfo
 from novalite.objects.request_spec import Limits
 from novalite.objects.states import Step
@@ -108,6 +108,8 @@ class TestWaitingBuilds:
         action = books.action(server.action_id)
         assert (action.drives, action.owner) == (1, None)
         assert action.args["losses"] == ["conductor dead did not renew its lease"]
+        [kept] = books.events(action.id)
+        assert (kept.event, kept.attempt, kept.details["code"]) == (loss.EVENT, 0, loss.LEASE)
 
     def test_the_ninth_expired_lease_ends_it(self, scene, books):
         server = books.create()
@@ -226,6 +228,9 @@ class TestSilentHosts:
         stored = books.action(action.id)
         assert (stored.drives, stored.failures) == (1, [])
         assert stored.args["losses"] == ["attempt 1: host h1 fell silent"]
+        kept = books.events(action.id)[-1]
+        assert (kept.event, kept.attempt, kept.finish is None) == (loss.EVENT, 1, False)
+        assert kept.details == {"code": loss.SILENT, "text": "attempt 1: host h1 fell silent"}
 
     def test_an_active_server_is_never_moved(self, scene, books):
         server, _ = books.active(host="h1")

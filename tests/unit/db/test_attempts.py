@@ -5,6 +5,7 @@ import pytest
 import sqlalchemy as sa
 
 from novalite.db import attempts, builds, deletes, failures, schema
+from novalite.objects import loss
 from novalite.objects.instance import NetworkInfo
 from novalite.objects.states import PowerState, Step, Verdict
 from tests.unit.db.books import RESOURCES, Overtaken, context, step
@@ -48,6 +49,8 @@ class TestBegin:
     def test_a_new_token_is_resume_and_replaces_the_former(self, books):
         server, action = books.begun()
         assert books.begin(action, token="t2", epoch=2).verdict is RESUME
+        [kept] = [each for each in books.events(action.id) if each.event == loss.EVENT]
+        assert (kept.host, kept.attempt, kept.details["code"]) == ("h1", 1, loss.BEGUN_AGAIN)
         assert books.action(action.id).token == "2:t2"
         assert books.held(server.uuid) == {"h1": RESOURCES}
         assert books.finish(action, token="t1").verdict is SUPERSEDED

@@ -69,22 +69,6 @@ def admit(
     return quotas.admit(conn, options(conf), project, user, wanted, has_limits=limited)
 
 
-def check_metadata(
-    conf: cfg.ConfigOpts,
-    conn: sa.Connection,
-    project_id: str,
-    user_id: str,
-    metadata: dict[str, str],
-) -> None:
-    """Refuse more metadata than one server may have.
-
-    :param project_id: of the server, as is *user_id*
-    :raises exception.MetadataLimitExceeded: naming the limit
-    """
-    found = quota_limits.limits(conn, options(conf), project_id, user_id)
-    quotas.check_metadata(found.effective("metadata_items"), len(metadata))
-
-
 def check_settable(
     found: quota_limits.Limits,
     sums: Mapping[str, int],

@@ -22,6 +22,8 @@ from tests.functional.cloud import PASSWORDS, Cloud
 Make = Callable[..., Cloud]
 
 NAME = "web"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIN1uKmuHJochoaji53iDlBgUKicsU6Ee9sY3cUCZKyXl demo@box"
+FINGERPRINT = "d3:f3:71:29:de:36:c4:6c:94:99:d6:ae:ea:ff:6f:9f"
 
 
 class Client:
@@ -49,7 +51,7 @@ class Client:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -76,10 +78,24 @@ def client(cloud: Cloud) -> Client:
 
 
 @pytest.fixture(scope="class")
-def server(client: Client) -> dict[str, Any]:
-    """A server of demo on the network, made as a user does it."""
-    command = f"server create --image cirros --flavor m1.nano --network private --wait {NAME}"
-    made: dict[str, Any] = client.data(command)
+def before(client: Client, cloud: Cloud) -> dict[str, Any]:
+    """What demo makes before the server, by command: a key pair and a server group."""
+    file = cloud.directory / "mine.pub"
+    file.write_text(f"{KEY}\n")
+    made = client.look(
+        f"keypair create --public-key {file} mine",
+        "server group create --policy anti-affinity webs",
+    )
+    return {" ".join(command.split()[:2]): answer for command, answer in made.items()}
+
+
+@pytest.fixture(scope="class")
+def server(client: Client, before: dict[str, Any]) -> dict[str, Any]:
+    """A server of demo on the network with a key pair and in a group, made as a user does it."""
+    made: dict[str, Any] = client.data(
+        "server create --image cirros --flavor m1.nano --network private --key-name mine "
+        f"--hint group={before['server group']['id']} --wait {NAME}"
+    )
     return made
 
 
@@ -90,6 +106,9 @@ def seen(client: Client, server: dict[str, Any]) -> dict[str, Any]:
         "server list --long",
         f"server show {NAME}",
         f"server event list {NAME}",
+        "keypair list",
+        "server group show webs",
+        "usage show",
         "availability zone list --compute",
     )
 
@@ -147,9 +166,27 @@ class TestClient:
         zones = seen["availability zone list --compute"]
         assert zones == [{"Zone Name": "nova", "Zone Status": "available"}]
 
+    def test_key_pair(self, before: dict[str, Any], seen: dict[str, Any]) -> None:
+        assert before["keypair create"]["fingerprint"] == FINGERPRINT
+        (row,) = seen["keypair list"]
+        assert (row["Name"], row["Fingerprint"], row["Type"]) == ("mine", FINGERPRINT, "ssh")
+        assert seen[f"server show {NAME}"]["key_name"] == "mine"
+
+    def test_server_group(self, server: dict[str, Any], seen: dict[str, Any]) -> None:
+        group = seen["server group show webs"]
+        assert (group["policy"], group["members"]) == ("anti-affinity", [server["id"]])
+
+    def test_usage(self, server: dict[str, Any], seen: dict[str, Any]) -> None:
+        (one,) = seen["usage show"]["Servers"]
+        assert (one["instance_id"], one["memory_mb"], one["ended_at"]) == (server["id"], 64, None)
+        assert seen["usage show"]["RAM MB-Hours"] == pytest.approx(64 * one["hours"])
+        assert 0 < one["hours"] < 1
+
     def test_delete(self, cloud: Cloud, client: Client, server: dict[str, Any]) -> None:
         client.text(f"server delete --wait {NAME}")
         assert cloud.assert_books().servers == {}
+        assert client.data("server group show webs")["members"] == []
+        client.text("keypair delete mine")
 
     def test_services(self, overview: dict[str, Any]) -> None:
         rows = overview["compute service list --long"]

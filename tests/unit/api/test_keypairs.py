@@ -10,17 +10,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from novalite.api import key_material, microversion
+from novalite.api import key_material
 from tests.unit.api.cloud import Cloud
 
 # Made once with ssh-keygen, which also said what its MD5 fingerprint is.
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIN1uKmuHJochoaji53iDlBgUKicsU6Ee9sY3cUCZKyXl joe@box"
 BASE = {"name", "public_key", "fingerprint"}
-
-
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(microversion, "MAX", 79)
 
 
 def openssh(key: Any) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from novalite.api import microversion
 from novalite.objects import base
 from tests.unit.api.cloud import Cloud
 
@@ -13,11 +12,6 @@ UNKNOWN = "12345678-0000-0000-0000-000000000000"
 OLD = {"id", "name", "members", "policies", "metadata"}
 OWNER = {"project_id", "user_id"}
 NEW = {"id", "name", "members", "policy", "rules"} | OWNER
-
-
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(microversion, "MAX", 79)
 
 
 def post(cloud: Cloud, version: str = "2.64", user: str = "joe:p", **values: Any) -> Any:

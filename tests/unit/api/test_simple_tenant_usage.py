@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from novalite.api import microversion
 from tests.unit.api.cloud import Cloud
 
 DAY = "start=2026-01-01T00:00:00&end=2026-01-02T00:00:00"
@@ -20,11 +19,6 @@ SERVER = {
     *("instance_id", "tenant_id", "name", "flavor", "memory_mb", "local_gb", "vcpus", "hours"),
     *("started_at", "ended_at", "state", "uptime"),
 }
-
-
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(microversion, "MAX", 79)
 
 
 def moment(text: str) -> float:

@@ -60,6 +60,11 @@ def _now_mysql(_element: Any, _compiler: Any, **_kw: Any) -> str:
     return "cast(unix_timestamp(sysdate(6)) as double)"
 
 
+def _without_rows(record: logging.LogRecord) -> bool:
+    """Drop the lines in which SQLAlchemy, at DEBUG, shows what it has read."""
+    return record.levelno > logging.DEBUG
+
+
 class Database:
     """One process's engine."""
 
@@ -114,6 +119,7 @@ class Database:
         given = drivers.arguments(backend, self._conf.database, patient=self._patient)
         own = {**given, **options.pop("connect_args", {})}
         engine = sa.create_engine(self.url, connect_args=own, **options)
+        logging.getLogger("sqlalchemy.engine.Engine").addFilter(_without_rows)
         if self.is_sqlite:
             event.listen(engine, "connect", _sqlite_connect)
         if self.url.get_driver_name() == "psycopg" and not self._patient:

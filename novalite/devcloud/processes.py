@@ -75,6 +75,8 @@ class Process:
                     env={**env, _MARK: mark},
                     cwd=cwd,
                     start_new_session=True,
+                    # Whatever the caller's is: databases and logs hold what others must not read.
+                    umask=0o077,
                 )
             except OSError as error:
                 raise ProcessError(f"{self.name}: cannot run {argv[0]}: {error.strerror}") from None

@@ -228,11 +228,12 @@ class Supervisor:
                 child.reload_later = True
 
     def _roll(self) -> None:
-        if self.stopping or not self.is_ready or self.rolling:
-            LOG.warning("Workers are not restarted: they are being started or stopped already")
+        if self.stopping or self.rolling:
+            LOG.warning("Workers are being restarted or stopped already")
             return
         LOG.info("All workers are restarted, one after the other")
         self.rolling.extend(self.children)
+        # Otherwise it begins when all are ready.
         if all(child.ready for child in self.children):
             self._next_of_roll()
 

@@ -219,6 +219,14 @@ def test_workers_are_restarted_one_after_the_other(parent: Parent) -> None:
     assert parent.end() == 0
 
 
+def test_a_restart_that_is_asked_for_too_early_comes_when_all_are_ready(parent: Parent) -> None:
+    parent.start()
+    until(lambda: parent.said(1) and parent.said(2))
+    parent.send(signal.SIGUSR1)
+    until(lambda: "All workers have been restarted" in (parent.folder / "log").read_text())
+    assert parent.said(1).count("ready") == parent.said(2).count("ready") == 2
+
+
 def test_the_watchdog_hears_of_the_healthy_and_a_silent_one_is_replaced(parent: Parent) -> None:
     parent.plan(1, "silent")
     parent.start(WATCHDOG_USEC="4000000")

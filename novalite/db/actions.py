@@ -10,6 +10,7 @@ from novalite import context as context_module
 from novalite import exception
 from novalite.db import schema
 from novalite.db.engine import now
+from novalite.db.prepared import Prepared
 from novalite.objects.action import Action, ActionEvent
 from novalite.objects.states import ActionState, Step
 
@@ -18,7 +19,7 @@ _e = schema.instance_action_events
 
 OPEN = (ActionState.PENDING.value, ActionState.RUNNING.value)
 
-_INSERT = sa.insert(_a).values(deadline=now() + sa.bindparam("lease"))
+_INSERT = Prepared(sa.insert(_a).values(deadline=now() + sa.bindparam("lease")))
 _GET = sa.select(_a).where(_a.c.id == sa.bindparam("action_id_"))
 _CLOSE = (
     sa.update(_a)
@@ -31,7 +32,7 @@ _CLOSE = (
         updated=sa.bindparam("finish_"),
     )
 )
-_ADD_EVENTS = sa.insert(_e)
+_ADD_EVENTS = Prepared(sa.insert(_e).inline())
 _DROP_EVENTS = sa.delete(_e).where(
     _e.c.action_id == sa.bindparam("action_id_"),
     _e.c.attempt == sa.bindparam("attempt_"),
@@ -86,8 +87,8 @@ def add(
     """Store an action and return its id; its deadline is *lease* seconds from now."""
     moment = time.time()
     closed = state.value not in OPEN
-    key = conn.execute(
-        _INSERT,
+    return _INSERT.insert(
+        conn,
         {
             "request_id": context.request_id,
             "instance_uuid": instance_uuid,
@@ -110,8 +111,7 @@ def add(
             "updated": moment,
             "finish": moment if closed else None,
         },
-    ).inserted_primary_key
-    return int(key[0])  # type: ignore[index]
+    )
 
 
 def get(conn: sa.Connection, action_id: int) -> Action | None:
@@ -143,8 +143,8 @@ def put_events(
     if not new:
         names = [event.event for event in events]
         conn.execute(_DROP_EVENTS, {"action_id_": action_id, "attempt_": attempt, "events_": names})
-    conn.execute(
-        _ADD_EVENTS,
+    _ADD_EVENTS.execute_many(
+        conn,
         [
             {
                 "action_id": action_id,

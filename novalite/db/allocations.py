@@ -5,10 +5,11 @@ import sqlalchemy as sa
 
 from novalite.db import schema
 from novalite.db.engine import now
+from novalite.db.prepared import Prepared
 
 _t = schema.allocations
 
-_INSERT = sa.insert(_t).values(created_at=now())
+_INSERT = Prepared(sa.insert(_t).values(created_at=now()).inline())
 _DELETE = sa.delete(_t).where(_t.c.consumer == sa.bindparam("consumer_"))
 
 
@@ -18,12 +19,13 @@ def replace(
     """Let *consumer* hold exactly *resources* on *node*; *first*: it is known to hold nothing."""
     if not first:
         conn.execute(_DELETE, {"consumer_": consumer})
-    rows = [
-        {"consumer": consumer, "node": node, "resource_class": name, "used": used}
-        for name, used in resources.items()
-    ]
-    if rows:
-        conn.execute(_INSERT, rows)
+    _INSERT.execute_many(
+        conn,
+        [
+            {"consumer": consumer, "node": node, "resource_class": name, "used": used}
+            for name, used in resources.items()
+        ],
+    )
 
 
 def delete(conn: sa.Connection, consumer: str) -> None:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from novalite.db import actions, allocations, failures, ownership, schema
 from novalite.db.engine import now
 from novalite.db.ownership import Outcome
+from novalite.db.prepared import Prepared
 from novalite.objects import base, build, loss
 from novalite.objects.action import ActionEvent
 from novalite.objects.states import ActionState, Step, TaskState, Verdict, VMState
@@ -26,9 +27,9 @@ _MINE = (
     _a.c.attempt == sa.bindparam("attempt_"),
     _a.c.target_host == sa.bindparam("host_"),
 )
-_BEGIN = (
+_BEGIN = Prepared(
     sa.update(_a)
-    .where(*_MINE, _a.c.step.in_((Step.STARTED.value, Step.BEGUN.value)))
+    .where(*_MINE, sa.or_(_a.c.step == Step.STARTED.value, _a.c.step == Step.BEGUN.value))
     .values(
         step=Step.BEGUN.value,
         token=sa.bindparam("token_"),
@@ -37,7 +38,7 @@ _BEGIN = (
         updated=now(),
     )
 )
-_PLACE = (
+_PLACE = Prepared(
     sa.update(_i)
     .where(_i.c.uuid == sa.bindparam("uuid_"), _i.c.action_id == sa.bindparam("action_id_"))
     .values(
@@ -48,7 +49,7 @@ _PLACE = (
         updated_at=sa.bindparam("time_"),
     )
 )
-_DONE = (
+_DONE = Prepared(
     sa.update(_a)
     .where(*_MINE, _a.c.step == Step.BEGUN.value, _a.c.token == sa.bindparam("token_"))
     .values(
@@ -58,7 +59,7 @@ _DONE = (
         updated=sa.bindparam("time_"),
     )
 )
-_ACTIVATE = (
+_ACTIVATE = Prepared(
     sa.update(_i)
     .where(_i.c.uuid == sa.bindparam("uuid_"), _i.c.action_id == sa.bindparam("action_id_"))
     .values(
@@ -75,7 +76,7 @@ _ACTIVATE = (
         updated_at=sa.bindparam("time_"),
     )
 )
-_TOUCH = sa.update(_a).where(*_MINE).values(deadline=now() + sa.bindparam("lease"))
+_TOUCH = Prepared(sa.update(_a).where(*_MINE).values(deadline=now() + sa.bindparam("lease")))
 
 
 def begin(conn: sa.Connection, host: str, epoch: int, item: build.Begin, lease: float) -> Outcome:
@@ -100,11 +101,11 @@ def begin(conn: sa.Connection, host: str, epoch: int, item: build.Begin, lease: 
         "token_": token,
         "lease": lease,
     }
-    if not conn.execute(_BEGIN, values).rowcount:
+    if not _BEGIN.execute(conn, values).rowcount:
         # A delete or a move was committed after the look above.
         return Outcome(Verdict.SUPERSEDED, "the attempt was left meanwhile")
-    conn.execute(
-        _PLACE,
+    _PLACE.execute(
+        conn,
         {
             "uuid_": row.instance_uuid,
             "action_id_": item.action_id,
@@ -145,10 +146,10 @@ def finish(
         "token_": token,
         "time_": time.time(),
     }
-    if not conn.execute(_DONE, values).rowcount:
+    if not _DONE.execute(conn, values).rowcount:
         return _finish_unowned(conn, host, token, item)
-    conn.execute(
-        _ACTIVATE,
+    _ACTIVATE.execute(
+        conn,
         {
             "uuid_": item.instance_uuid,
             "action_id_": item.action_id,
@@ -208,16 +209,15 @@ def touch(conn: sa.Connection, host: str, in_hand: list[build.InHand], lease: fl
 
     The report is of the host's present epoch, so what it names is in hand there now.
     """
-    if in_hand:
-        conn.execute(
-            _TOUCH,
-            [
-                {
-                    "action_id_": work.action_id,
-                    "attempt_": work.attempt,
-                    "host_": host,
-                    "lease": lease,
-                }
-                for work in in_hand
-            ],
-        )
+    _TOUCH.execute_many(
+        conn,
+        [
+            {
+                "action_id_": work.action_id,
+                "attempt_": work.attempt,
+                "host_": host,
+                "lease": lease,
+            }
+            for work in in_hand
+        ],
+    )

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from novalite import context as context_module
 from novalite.db import actions, allocations, instances, schema
 from novalite.db.engine import now
+from novalite.db.prepared import Prepared
 from novalite.objects import base
 from novalite.objects import loss as loss_module
 from novalite.objects.action import Action, ActionEvent
@@ -29,7 +30,7 @@ _c = schema.cleanups
 
 MAX_DRIVES = loss_module.MAX_DRIVES
 
-_ADD_SPEC = sa.insert(_r)
+_ADD_SPEC = Prepared(sa.insert(_r).inline())
 _WAITING = (
     _a.c.action == "create",
     _a.c.state == ActionState.PENDING.value,
@@ -57,7 +58,7 @@ _OWNED = (
     _a.c.state == ActionState.RUNNING.value,
     _a.c.step == Step.SCHEDULING.value,
 )
-_START = (
+_START = Prepared(
     sa.update(_a)
     .where(*_OWNED, _a.c.attempt == sa.bindparam("attempt_"))
     .values(
@@ -126,7 +127,7 @@ def create(
             reservation_id=instance.reservation_id,
         )
         instances.insert(conn, instance)
-        conn.execute(_ADD_SPEC, {"instance_uuid": instance.uuid, "spec": base.pack(spec)})
+        _ADD_SPEC.execute(conn, {"instance_uuid": instance.uuid, "spec": base.pack(spec)})
 
 
 def take(conn: sa.Connection, reservations: list[str], owner: str, lease: float) -> list[Taken]:
@@ -178,7 +179,7 @@ def start(
         "args_": args,
         "lease": lease,
     }
-    if not conn.execute(_START, values).rowcount:
+    if not _START.execute(conn, values).rowcount:
         return None
     action = dataclasses.replace(
         taken.action,

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from novalite import exception
 from novalite.db import schema, services
 from novalite.db.engine import now
+from novalite.db.prepared import Prepared
 from novalite.objects import base
 from novalite.objects.compute_node import ComputeNode
 from novalite.objects.service import Service
@@ -36,7 +37,7 @@ OVERLAP = 5.0
 # Claims that came into the books within this time are named to a scheduler's first reading.
 SETTLED = 30.0
 
-_UPDATE = (
+_UPDATE = Prepared(
     sa.update(_t)
     .where(
         _t.c.hypervisor_hostname == sa.bindparam("node_"),
@@ -100,7 +101,7 @@ def save(conn: sa.Connection, picture: ComputeNode) -> bool:
         counter_=picture.generation.counter,
         picture_=wire,
     )
-    if conn.execute(_UPDATE, values).rowcount:
+    if _UPDATE.execute(conn, values).rowcount:
         return True
     row = conn.execute(_OWNER, {"node_": picture.hypervisor_hostname}).first()
     if row is not None:

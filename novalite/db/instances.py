@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from novalite import exception
 from novalite.db import schema
+from novalite.db.prepared import Prepared
 from novalite.objects import base
 from novalite.objects.instance import Instance, InstanceFault
 from novalite.objects.states import PowerState, TaskState, VMState
@@ -59,7 +60,7 @@ _UNPLACED = sa.select(_t.c.uuid).where(
 )
 # So many servers are named in one statement; databases limit the number of parameters.
 _CHUNK = 500
-_INSERT = sa.insert(_t)
+_INSERT = Prepared(sa.insert(_t))
 _ADD_FAULT = sa.insert(schema.instance_faults)
 _LAST_FAULT = (
     sa.select(schema.instance_faults)
@@ -95,10 +96,7 @@ def insert(conn: sa.Connection, instance: Instance) -> int:
         power_state=int(instance.power_state),
         network_info=base.encode(instance.network_info),
     )
-    key = conn.execute(_INSERT, values).inserted_primary_key
-    if key is None:
-        raise exception.NovaliteException("the database returned no id for a new server")
-    instance.id = int(key[0])
+    instance.id = _INSERT.insert(conn, values)
     return instance.id
 
 

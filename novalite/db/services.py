@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from novalite import exception
 from novalite.db import schema
 from novalite.db.engine import now
+from novalite.db.prepared import Prepared
 from novalite.objects.service import Service
 
 _t = schema.services
@@ -17,7 +18,7 @@ _SELECT = sa.select(_t, (now() - _t.c.last_seen_up).label("age"))
 _BY_NAME = _SELECT.where(_t.c.host == sa.bindparam("host_"), _t.c.binary == sa.bindparam("binary_"))
 _ALL = _SELECT.order_by(_t.c.id)
 _ALL_OF_KIND = _ALL.where(_t.c.binary == sa.bindparam("binary_"))
-_HEARTBEAT = (
+_HEARTBEAT = Prepared(
     sa.update(_t)
     .where(
         _t.c.host == sa.bindparam("host_"),
@@ -148,7 +149,7 @@ def _check_identity(conn: sa.Connection, host: str, binary: str, identity: str) 
 def heartbeat(conn: sa.Connection, host: str, binary: str, epoch: int, counter: int) -> bool:
     """Stamp a report by the database's clock; False if it is not newer than the last one."""
     values = {"host_": host, "binary_": binary, "epoch_": epoch, "counter_": counter}
-    return conn.execute(_HEARTBEAT, values).rowcount == 1
+    return _HEARTBEAT.execute(conn, values).rowcount == 1
 
 
 def update(conn: sa.Connection, service_id: int, **values: Any) -> None:

@@ -112,6 +112,9 @@ class Overtaken:
     def __init__(self, conn, meanwhile):
         self._conn, self._meanwhile = conn, meanwhile
 
+    def __getattr__(self, name):
+        return getattr(self._conn, name)
+
     def execute(self, *args):
         result = self._conn.execute(*args)
         if self._meanwhile is not None:

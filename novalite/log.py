@@ -117,8 +117,8 @@ def _formats_are_ours(conf: cfg.ConfigOpts) -> bool:
 class _Formatter(formatters.ContextFormatter):
     """Writes the lines that oslo.log would write with our formats, in a fifth of the time.
 
-    Only the plain case is done here: a line of level INFO. Everything else (debug suffix, errors
-    and their summaries, contexts that a library keeps in the thread) is oslo.log's.
+    Only the plain case is done here: a line of level INFO, of our context if any. Everything else
+    (debug suffix, errors and their summaries, other contexts) is oslo.log's.
     """
 
     _second = (0, "")
@@ -126,13 +126,13 @@ class _Formatter(formatters.ContextFormatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         values = record.__dict__
-        context = values.get("context")
+        # As oslo.log does: without a context of its own a line belongs to the thread's.
+        context = values.get("context") or oslo_context.get_current()
         who = "-"
         if record.levelno != logging.INFO or record.exc_info or "instance_uuid" in values:
             return str(super().format(record))
         if context is None:
-            if oslo_context.get_current() is not None:
-                return str(super().format(record))
+            pass
         elif type(context) is not RequestContext or context.resource_uuid:
             return str(super().format(record))
         else:

@@ -248,7 +248,12 @@ def _hints(body: dict[str, Any]) -> dict[str, Any]:
 def _password() -> str:
     """Return a password with a capital, a small letter and a digit, without look-alikes."""
     while True:
-        word = "".join(secrets.choice(_PASSWORD_LETTERS) for _ in range(_PASSWORD_LENGTH))
+        # One draw for the whole word: each draw is a call of the system.
+        number, letters = secrets.randbelow(len(_PASSWORD_LETTERS) ** _PASSWORD_LENGTH), []
+        for _ in range(_PASSWORD_LENGTH):
+            number, index = divmod(number, len(_PASSWORD_LETTERS))
+            letters.append(_PASSWORD_LETTERS[index])
+        word = "".join(letters)
         if re.search("[A-Z]", word) and re.search("[a-z]", word) and re.search("[0-9]", word):
             return word
 

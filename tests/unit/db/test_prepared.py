@@ -92,6 +92,7 @@ def test_what_is_missing_is_no_null(conn: sa.Connection) -> None:
 def test_every_statement_compiles(name: str, dialect: Any) -> None:
     """No list is left to be expanded, on no database."""
     statement = ALL[name]._statement
+    values: dict[str, Any]
     if statement.is_insert:
         values = {column.name: None for column in statement.table.c if column.name != "id"}
         values["lease"] = 1.0

@@ -120,6 +120,7 @@ def test_a_cloud_comes_up_is_used_and_goes(user: User) -> None:
     assert {flavor["name"] for flavor in names} == {flavor["Name"] for flavor in flavors}
 
 
+@pytest.mark.timeout(600)
 def test_more_of_each_and_another_cloud_beside_it(user: User, tmp_path: Path) -> None:
     words = ("--conductors", "2", "--schedulers", "2", "--api-workers", "2")
     shown = user.success("up", *words)

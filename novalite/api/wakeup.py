@@ -4,6 +4,8 @@
 What arrives while one message is under way goes together in the next. A message that cannot be
 sent is dropped: its work is a row, and recovery finds it. After that the next one waits a second
 and collects meanwhile: a bus that is down costs one try a second, however many requests come.
+While requests come so fast that messages carry more than one, the next waits a moment too, so that
+everybody behind it has fewer and larger pieces to do; a request that comes alone never waits.
 """
 
 import logging
@@ -23,6 +25,8 @@ LIMIT = 10000
 BATCH = 200
 # Seconds of rest after a message that could not be sent.
 REST = 1.0
+# Seconds of rest after a message that carried more than one wake-up.
+SPACING = 0.02
 
 Context = context_module.RequestContext
 T = TypeVar("T")
@@ -99,7 +103,7 @@ class Wakeup:
         for batch in _batches(entries):
             ids = [reservation_id for _context, reservation_id in batch]
             self._conductors.run_reservations(_common(batch), reservation_ids=ids)
-        self._rest_until = 0.0
+        self._rest_until = time.monotonic() + SPACING if len(entries) > 1 else 0.0
 
     def _send_destroys(self, host: str) -> None:
         self._rest()

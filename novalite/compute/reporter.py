@@ -4,6 +4,7 @@
 One report_state call is in flight at a time; whatever gathers meanwhile goes into the next one
 (docs/architecture.md, rule 1 of the section on speed). A report goes out as soon as somebody
 waits for an answer, a moment later if nobody does, and after report_interval as a mere heartbeat.
+After a report with more than one item the next waits a moment, so that it carries more under load.
 
 An ask is repeated, with the same token, until it is answered: a time-out means that its fate is
 *unknown*. Answers are handed out in the reporter's thread, so what takes them must be short and
@@ -33,6 +34,8 @@ BATCH = 200
 # Seconds that a tell waits for company: most boots are past their next step by then, and one
 # report carries both.
 LINGER = 0.05
+# Seconds of rest after a report that carried more than one item.
+SPACING = 0.02
 FIRST_BACKOFF = 0.1
 MAX_BACKOFF = 5.0
 
@@ -235,6 +238,9 @@ class Reporter:
             LOG.info("The conductor answers again after %d failed reports", self._failures)
         self._failures = 0
         self._limit = min(BATCH, self._limit * 2)
+        if len(batch) > 1:
+            with self._changed:
+                self._quiet_until = self._clock() + SPACING
         usable = self._fence.acknowledge(sent_at)
         self.acknowledged.set()
         if not usable:

@@ -66,6 +66,26 @@ def test_what_waits_goes_in_one_message(parts: Any) -> None:
     assert bus.sent[1][2] == ["r-9"]
 
 
+def test_a_crowd_gathers_for_the_next_message(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    waker, _bus, queue = parts
+    rests: list[float] = []
+    monkeypatch.setattr("novalite.api.wakeup.time.monotonic", lambda: 100.0)
+    monkeypatch.setattr("novalite.api.wakeup.time.sleep", rests.append)
+
+    def send(*names: str) -> None:
+        for name in names:
+            waker.run_reservation(context(1), name)
+        queue.run()
+
+    send("r-1")
+    send("r-2", "r-3")
+    assert rests == [], "neither had a crowd before it"
+    send("r-4")
+    assert rests == [pytest.approx(wakeup.SPACING)]
+    send("r-5")
+    assert len(rests) == 1, "r-4 went alone"
+
+
 def test_one_message_is_bounded(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wakeup, "BATCH", 2)
     waker, bus, queue = parts
@@ -101,7 +121,7 @@ def test_too_many_are_left_to_recovery(
 def test_after_a_failure_it_rests_and_collects(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now, rests = [100.0], []
     monkeypatch.setattr(wakeup.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(wakeup.time, "sleep", rests.append)
+    monkeypatch.setattr("novalite.api.wakeup.time.sleep", rests.append)
     waker, bus, queue = parts
     bus.down = True
     waker.run_reservation(context(1), "r-1")

@@ -364,3 +364,14 @@ def test_a_lost_answer_is_bus_unavailable_for_the_double_too():
     conductor.faults.append("lost")
     with pytest.raises(exception.BusUnavailable):
         conductor.report_state(None, report=None, timeout=1.0)
+
+
+def test_a_crowd_gathers_for_the_next_report(desk):
+    reporter, clock = desk.reporter, desk.clock
+    desk.ask(begin(1))
+    desk.send()
+    desk.ask(begin(2), begin(3))
+    assert reporter._next_at() <= clock(), "the last report had one item"
+    desk.send()
+    desk.ask(begin(4))
+    assert reporter._next_at() == pytest.approx(clock() + reporter_module.SPACING)

@@ -19,6 +19,9 @@ HEADER = "OpenStack-API-Version"
 LEGACY_HEADER = "X-OpenStack-Nova-API-Version"
 VARY = f"{HEADER}, {LEGACY_HEADER}"
 
+# The attribute of a handler that says what between() was told.
+SERVED = "served"
+
 _FORM = re.compile(r"([1-9]\d{0,5})\.([1-9]\d{0,5}|0)\Z", re.ASCII)
 Handler = TypeVar("Handler", bound=Callable[..., None])
 
@@ -87,9 +90,16 @@ def between(lowest: int, highest: int = MAX) -> Callable[[Handler], Handler]:
                 raise exception.VersionNotFound(version=text(version))
             handler(self, req, resp, **params)
 
+        checked.__dict__[SERVED] = (lowest, highest)
         return checked  # type: ignore[return-value]
 
     return decorate
+
+
+def served(handler: Any) -> tuple[int, int]:
+    """Return from which minor version to which one a handler exists."""
+    found: tuple[int, int] = getattr(handler, SERVED, (MIN, MAX))
+    return found
 
 
 class Ranges:

@@ -19,6 +19,8 @@ from novalite import exception
 from novalite.api import formats, http, microversion
 
 MAX_DEPTH = 32
+# The attribute of a handler that holds what body() was told.
+BODY = "body_schemas"
 LOG = logging.getLogger(__name__)
 
 # So much of a wrong value is shown in a message.
@@ -67,10 +69,11 @@ _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
 
 
 class Schema:
-    """One compiled schema."""
+    """One compiled schema; ``document`` is what it was made from."""
 
     def __init__(self, schema: dict[str, Any]):
         _Validator.check_schema(schema)
+        self.document = schema
         self._validator = _Validator(schema, format_checker=formats.CHECKER)
 
     def check(self, value: Any) -> None:
@@ -105,9 +108,16 @@ def body(ranges: microversion.Ranges) -> Callable[[Handler], Handler]:
             req.state.load_body = load
             handler(self, req, resp, **params)
 
+        checked.__dict__[BODY] = ranges
         return checked  # type: ignore[return-value]
 
     return decorate
+
+
+def body_of(handler: Any) -> microversion.Ranges | None:
+    """Return the schemas of a handler's body, or None if it takes none."""
+    found: microversion.Ranges | None = getattr(handler, BODY, None)
+    return found
 
 
 def read(req: http.Request) -> Any:

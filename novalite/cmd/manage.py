@@ -2,7 +2,8 @@
 """``novalite-manage``: the administrator's commands that need no API.
 
 It works on the database and on nothing else, starts no thread and needs no bus, so it can be used
-before any service runs.
+before any service runs. What is about the program alone, as ``api openapi``, needs no database and
+no option either.
 """
 
 import argparse
@@ -15,8 +16,8 @@ from typing import Any
 
 from oslo_config import cfg
 
+from novalite import concurrency, exception
 from novalite import conf as conf_module
-from novalite import exception
 from novalite.cmd import launch
 from novalite.conf import load, rules
 from novalite.db import engine, migrate, services, storage, survey
@@ -31,6 +32,9 @@ Command = Callable[[cfg.ConfigOpts, engine.Database, argparse.Namespace], None]
 def main(argv: list[str] | None = None) -> None:
     """Run one command and exit: 0 done, 1 it could not be done, 2 wrong usage."""
     words = _parser().parse_args(sys.argv[1:] if argv is None else argv)
+    if "alone" in words:
+        words.alone(words)
+        return
     conf = conf_module.CONF
     files: list[str] = words.files_before + words.files
     logging.basicConfig(level=logging.ERROR, format="%(message)s")
@@ -51,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     files = files_parser("files")
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Administration of novalite's database.",
+        description="Administration of novalite without its API.",
         parents=[files_parser("files_before")],
     )
     nouns = parser.add_subparsers(metavar="NOUN", required=True)
@@ -63,7 +67,42 @@ def _parser() -> argparse.ArgumentParser:
     )
     listing = _add(verbs, files, "list", service_list, "print all services with their state")
     listing.add_argument("-f", "--format", choices=("table", "json"), default="table")
+    verbs = nouns.add_parser("api", help="the Compute API").add_subparsers(
+        metavar="VERB", required=True
+    )
+    _add_openapi(verbs)
     return parser
+
+
+def _add_openapi(verbs: Any) -> None:
+    text = "print the API as an OpenAPI 3.1 document"
+    parser = verbs.add_parser("openapi", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser.add_argument(
+        "--microversion",
+        metavar="2.N",
+        type=_microversion,
+        default="latest",
+        help="what is served at this microversion; default the latest",
+    )
+    parser.set_defaults(alone=api_openapi)
+
+
+def _microversion(text: str) -> int:
+    from novalite.api import microversion
+
+    try:
+        return microversion.requested(None, text)
+    except exception.NovaliteException as error:
+        raise argparse.ArgumentTypeError(error.message()) from None
+
+
+def api_openapi(words: argparse.Namespace) -> None:
+    """Print the OpenAPI document of one microversion."""
+    # The application brings the bus along, which is slow to import and not used here.
+    concurrency.setup([])
+    from novalite.api.openapi import document
+
+    print(json.dumps(document.make(words.microversion), indent=2))
 
 
 def files_parser(dest: str) -> argparse.ArgumentParser:

@@ -144,3 +144,20 @@ def test_wrong_usage(words: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         manage.main(words)
     assert caught.value.code == 2
+
+
+def test_openapi_needs_no_database(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, version in (([], "2.79"), (["--microversion", "2.52"], "2.52")):
+        manage.main(["api", "openapi", *words])
+        made = json.loads(capsys.readouterr().out)
+        assert (made["openapi"], made["info"]["version"]) == ("3.1.0", version)
+        search = "/v2.1/os-hypervisors/{hypervisor_id}/search"
+        assert (search in made["paths"]) == (version == "2.52")
+
+
+@pytest.mark.parametrize("version", ["2.80", "3.1", "x", "2.0"])
+def test_openapi_of_what_is_not_served(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        manage.main(["api", "openapi", "--microversion", version])
+    assert caught.value.code == 2
+    assert version in capsys.readouterr().err

@@ -115,17 +115,9 @@ class History:
             return Outcome.SUCCEEDED
         if action.state is ActionState.SUPERSEDED:
             return Outcome.SUPERSEDED
-        is_open = action.state in (ActionState.PENDING, ActionState.RUNNING)
-        if is_open and action.step is not Step.SCHEDULING:
+        if action.is_open and action.step is not Step.SCHEDULING:
             return Outcome.UNDER_WAY
         return Outcome.LEFT
-
-    def last_decision(self) -> Decision | None:
-        """Return the latest decision, with or without a host."""
-        for attempt in reversed(self.attempts()):
-            if attempt.decision is not None:
-                return attempt.decision
-        return None
 
     def moments(self) -> list["Moment"]:
         """Return what happened, in the order of time."""
@@ -242,14 +234,14 @@ def _waited(event: ActionEvent) -> Said:
 def _scheduled(event: ActionEvent) -> Said:
     decision = _decision(event)
     host = event.details.get("host")
-    if event.result == "Error":
+    if event.result == "Error" or not host:
         return same(f"no host: {advice.counted(decision)}" if decision else "no decision was made")
     if decision is None:
         return Said(
             f"attempt {event.attempt} goes to {host}, the next of the last choice",
             f"attempt {event.attempt} goes to the next host of the last choice",
         )
-    hosts = "1 host" if decision.hosts == 1 else f"{decision.hosts} hosts"
+    hosts = advice.times(decision.hosts, "host", "hosts")
     return Said(
         f"the scheduler chose {host} from {hosts}; attempt {event.attempt} goes there",
         f"the scheduler chose one of {hosts} for attempt {event.attempt}",

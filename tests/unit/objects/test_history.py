@@ -42,7 +42,7 @@ def test_a_boot_that_goes_well():
     made = story(*events, state=ActionState.DONE)
     [attempt] = made.attempts()
     assert (attempt.outcome, attempt.decision, attempt.alternate) == ("succeeded", CHOSEN, False)
-    assert made.last_decision() == CHOSEN
+    assert attempt.decision == CHOSEN
     assert attempt.claim is events[1]
     assert outcomes(story(*events, state=ActionState.SUPERSEDED)) == [(1, "superseded", "h1")]
 
@@ -62,7 +62,7 @@ def test_failures_refusals_and_the_last_word():
     first, second, third = made.attempts()
     assert (first.cause.code, second.cause.code) == ("claim_refused", "hypervisor_failed")
     assert second.alternate and not first.alternate and not third.alternate
-    assert made.last_decision() == NONE
+    assert third.decision == NONE
     assert [each.number for each in history.failed_on(made.attempts())] == [1, 2]
 
 
@@ -86,7 +86,7 @@ def test_a_build_that_waits_and_then_goes_on():
     waits = scheduled(NONE, 1, None, name=loss.WAIT, result=None)
     made = story(waits, state=ActionState.PENDING, step=Step.SCHEDULING, attempt=0)
     assert outcomes(made) == [(1, "waiting", None)]
-    assert made.last_decision() == NONE
+    assert made.attempts()[0].decision == NONE
     for order in ((waits, scheduled()), (scheduled(), waits)):
         assert outcomes(story(*order)) == [(1, "under_way", "h1")]
 
@@ -137,6 +137,12 @@ def test_the_timeline_is_in_order_and_says_it_twice():
     assert admin[6] == "the guest is made and started (not ended)"
     assert admin[8] == "it ended in ERROR"
     assert not any("h1" in row.what.tenant or "h2" in row.what.tenant for row in rows)
+
+
+def test_a_choice_without_a_host_names_none():
+    made = story(scheduled(None, 1, None, result="Success"))
+    [_accepted, choice] = made.moments()
+    assert choice.what == history.same("no decision was made")
 
 
 @pytest.mark.parametrize(

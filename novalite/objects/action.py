@@ -61,3 +61,8 @@ class Action:
     finish: float | None = None
     updated: float | None = None
     message: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it still has to be carried out or ended."""
+        return self.state in (ActionState.PENDING, ActionState.RUNNING)

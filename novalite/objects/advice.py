@@ -9,7 +9,7 @@ is what a tenant can do. Pure.
 import math
 from collections.abc import Iterable
 
-from novalite.objects.decision import Decision, Miss, filter_name
+from novalite.objects.decision import Decision, Miss, filter_name, where
 from novalite.objects.reason import Reason, number
 
 # What is said of one host and of several hosts that a filter removed with this code.
@@ -39,6 +39,8 @@ _RESOURCES = {
 _NEAREST = 3
 _OTHER_HOST = ("not_forced_host", "not_requested_host")
 
+# What a tenant can do where nothing better is known.
+ASK_OPERATORS = "ask the operators of the cloud"
 _TENANT = {
     "host_disabled": "ask the operators of the cloud when hosts will be enabled again",
     "host_down": "try again later; the operators of the cloud have to bring hosts back",
@@ -50,7 +52,6 @@ _TENANT = {
     "not_forced_host": "do not name the host",
     "not_requested_host": "do not name the host",
 }
-_TENANT_OTHER = "ask the operators of the cloud"
 
 
 def counted(decision: Decision) -> str:
@@ -68,7 +69,7 @@ def counted(decision: Decision) -> str:
             words = _REMOVED.format(filter=filter_name(count.filter))
             causes[words] = causes.get(words, 0) + left
     if not causes:
-        return f"none of {_hosts(decision.hosts)} was taken"
+        return f"none of {times(decision.hosts, 'host', 'hosts')} was taken"
     if len(causes) == 1:
         [(code, hosts)] = causes.items()
         words = _phrase(code, hosts)
@@ -77,7 +78,7 @@ def counted(decision: Decision) -> str:
         if hosts == decision.hosts:
             return f"all {decision.hosts} hosts {words}"
     parts = [f"{hosts} {_phrase(code, hosts)}" for code, hosts in causes.items()]
-    return f"of {_hosts(decision.hosts)} {listed(parts)}"
+    return f"of {times(decision.hosts, 'host', 'hosts')} {listed(parts)}"
 
 
 def _phrase(code: str, hosts: int) -> str:
@@ -86,8 +87,9 @@ def _phrase(code: str, hosts: int) -> str:
     return f"{'was' if hosts == 1 else 'were'} {code}"
 
 
-def _hosts(count: int) -> str:
-    return "1 host" if count == 1 else f"{count} hosts"
+def times(count: int, one: str, many: str) -> str:
+    """Return a number with its noun."""
+    return f"1 {one}" if count == 1 else f"{count} {many}"
 
 
 def listed(parts: list[str]) -> str:
@@ -101,8 +103,8 @@ def for_tenant(decision: Decision) -> list[str]:
     for count in decision.filters:
         for code in count.codes:
             key = code if code in _TENANT else code.rpartition("_")[0]
-            found.append(_TENANT.get(key, _TENANT_OTHER))
-    return list(dict.fromkeys(found)) or [_TENANT_OTHER]
+            found.append(_TENANT.get(key, ASK_OPERATORS))
+    return list(dict.fromkeys(found)) or [ASK_OPERATORS]
 
 
 def for_admin(decision: Decision) -> list[str]:
@@ -116,8 +118,8 @@ def for_admin(decision: Decision) -> list[str]:
         return ["name a host that exists: `openstack compute service list` shows them"]
     found: dict[str, list[str]] = {}
     for miss in misses[:_NEAREST]:
-        where = miss.host if miss.node == miss.host else f"{miss.host} (node {miss.node})"
-        found.setdefault(listed(list(_changes(miss))), []).append(where)
+        place = where(miss.host, miss.node)
+        found.setdefault(listed(list(_changes(miss))), []).append(place)
     return [f"on {listed(hosts)}: {changes}" for changes, hosts in found.items()]
 
 

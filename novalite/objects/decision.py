@@ -161,11 +161,11 @@ class Decision:
             lines.append("The host was named in the request: filters were skipped, no limits set.")
         lines.extend(self._filter_lines())
         for miss in self.misses:
-            lines.append(f"Not {_where(miss.host, miss.node)}:")
+            lines.append(f"Not {where(miss.host, miss.node)}:")
             lines.extend(f"  {name}: {reason.text()}" for name, reason in miss.reasons)
         lines.extend(self._weight_lines())
         if self.host is not None:
-            lines.append(f"Chosen: {_where(self.host, self.node)}.")
+            lines.append(f"Chosen: {where(self.host, self.node)}.")
             lines.extend(f"  {reason.text()}" for reason in self.room)
         lines.append(
             f"Pictures of the hosts were {self.picture_age:.2f} s old; "
@@ -190,7 +190,7 @@ class Decision:
                     strict=bool(row.raw),
                 )
             )
-            yield f"Weight {row.total:.4f} {_where(row.host, row.node)}: {parts}"
+            yield f"Weight {row.total:.4f} {where(row.host, row.node)}: {parts}"
 
     def tenant_view(self) -> dict[str, Any]:
         """Return what a tenant may see: codes and counts, no host and no size of one.
@@ -273,8 +273,9 @@ def _reason_view(reason: Reason) -> dict[str, Any]:
     return known | {"text": reason.text()}
 
 
-def _where(host: str, node: str | None) -> str:
-    return host if node in (None, host) else f"{host} (node {node})"
+def where(host: str | None, node: str | None) -> str:
+    """Return the name of a host, with its node if that has another name."""
+    return str(host) if node in (None, "", host) else f"{host} (node {node})"
 
 
 def _size(wire: Any) -> int:

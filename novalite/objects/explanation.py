@@ -9,7 +9,8 @@ host. Pure: no clock, no option, no table.
 from novalite.objects import advice, loss, trouble
 from novalite.objects import facts as facts_module
 from novalite.objects.action import Action
-from novalite.objects.facts import ASK_OPERATORS, CONDUCTOR, CREATE, DELETES, Explanation, Facts
+from novalite.objects.decision import where
+from novalite.objects.facts import CONDUCTOR, CREATE, DELETES, Explanation, Facts
 from novalite.objects.history import Attempt, History, Outcome, duration, failed_on
 from novalite.objects.states import ActionState, Step, VMState
 
@@ -69,8 +70,8 @@ def _deleted(facts: Facts) -> Explanation:
 
 
 def _at_rest(facts: Facts, admin: bool) -> Explanation:
-    where = f" on {_place(facts)}" if admin and facts.host else ""
-    sentence = f"{facts.name} is {facts.status}{where}"
+    place = f" on {where(facts.host, facts.node)}" if admin and facts.host else ""
+    sentence = f"{facts.name} is {facts.status}{place}"
     create = facts.find(CREATE)
     if create is not None and create.action.state is ActionState.DONE:
         sentence += f"; its build took {_how_built(create)}"
@@ -90,17 +91,11 @@ def _at_rest(facts: Facts, admin: bool) -> Explanation:
 def _how_built(history: History) -> str:
     action = history.action
     took = duration((action.finish or action.start) - action.start)
-    attempts = "1 attempt" if action.attempt == 1 else f"{action.attempt} attempts"
+    attempts = advice.times(action.attempt, "attempt", "attempts")
     lost = (
-        f" and {facts_module.times(action.drives, 'loss', 'losses')} on the way"
-        if action.drives
-        else ""
+        f" and {advice.times(action.drives, 'loss', 'losses')} on the way" if action.drives else ""
     )
     return f"{took}, {attempts}{lost}"
-
-
-def _place(facts: Facts) -> str:
-    return facts_module.where(facts.host, facts.node)
 
 
 # -- under way
@@ -123,7 +118,7 @@ def _other_action(facts: Facts, history: History, admin: bool) -> Explanation:
     if action.failures:
         last = action.failures[-1]
         found.more.append(
-            f"It failed {facts_module.times(len(action.failures), 'time', 'times')}: {last}"
+            f"It failed {advice.times(len(action.failures), 'time', 'times')}: {last}"
         )
     service = facts.service(action.target_host)
     if service is None or not service.is_up(facts.down_time):
@@ -152,10 +147,10 @@ def _building(facts: Facts, history: History, admin: bool) -> Explanation:
 
 
 def _on_host(facts: Facts, action: Action, since: str, admin: bool) -> Explanation:
-    where = facts_module.where(action.target_host, action.target_node) if admin else "a host"
+    place = where(action.target_host, action.target_node) if admin else "a host"
     begun = action.step is Step.BEGUN
     doing = facts.task_state or "before its first step"
-    what = f"{where} builds it ({doing})" if begun else f"{where} was told to build it"
+    what = f"{place} builds it ({doing})" if begun else f"{place} was told to build it"
     ended = "" if begun else " and has not begun yet"
     found = Explanation(
         f"{facts.name} is being built, since {since}: attempt {action.attempt}, {what}{ended}."
@@ -189,7 +184,7 @@ def _waiting(
             ["It is kept, and goes on by itself as soon as one does."],
             ["see whether novalite-scheduler runs and reaches the bus"]
             if admin
-            else [ASK_OPERATORS],
+            else [advice.ASK_OPERATORS],
         )
     if last is not None:
         return Explanation(
@@ -214,5 +209,5 @@ def _conductors(facts: Facts) -> str:
 
 
 def _losses(action: Action) -> str:
-    lost = facts_module.times(action.drives, "loss", "losses")
+    lost = advice.times(action.drives, "loss", "losses")
     return f"{lost} on the way so far; more than {loss.MAX_DRIVES} would end it."

@@ -11,14 +11,12 @@ from novalite.objects.decision import Decision
 from novalite.objects.history import History, duration
 from novalite.objects.instance import InstanceFault
 from novalite.objects.service import Service
-from novalite.objects.states import STATUS, ActionState
+from novalite.objects.states import STATUS
 
 CONDUCTOR = "nova-conductor"
 COMPUTE = "nova-compute"
-OPEN = (ActionState.PENDING, ActionState.RUNNING)
 CREATE = "create"
 DELETES = ("delete", "forceDelete")
-ASK_OPERATORS = "ask the operators of the cloud"
 
 
 @dataclass(slots=True)
@@ -54,7 +52,7 @@ class Facts:
 
     def open(self) -> History | None:
         """Return the action that is open, if there is one."""
-        return next((each for each in self.histories if each.action.state in OPEN), None)
+        return next((each for each in self.histories if each.action.is_open), None)
 
     def service(self, host: str | None) -> Service | None:
         """Return the compute service of a host."""
@@ -68,16 +66,6 @@ class Explanation:
     sentence: str
     more: list[str] = field(default_factory=list)
     advice: list[str] = field(default_factory=list)
-
-
-def where(host: str | None, node: str | None) -> str:
-    """Return the name of a host, with its node if that has another name."""
-    return str(host) if node in (None, "", host) else f"{host} (node {node})"
-
-
-def times(count: int, one: str, many: str) -> str:
-    """Return a number with its noun."""
-    return f"1 {one}" if count == 1 else f"{count} {many}"
 
 
 def heard(facts: Facts, host: str | None) -> str:
@@ -99,7 +87,7 @@ def bring_back(host: str | None, admin: bool) -> str:
     """Return what to do about a host that does not report."""
     if admin:
         return f"start novalite-compute on {host}, or see in its log why it does not report"
-    return ASK_OPERATORS
+    return advice.ASK_OPERATORS
 
 
 def advise(decision: Decision, admin: bool) -> list[str]:

@@ -7,7 +7,7 @@ from novalite.objects import advice, loss
 from novalite.objects import facts as facts_module
 from novalite.objects.action import ActionEvent
 from novalite.objects.decision import Decision
-from novalite.objects.facts import ASK_OPERATORS, DELETES, Explanation, Facts
+from novalite.objects.facts import DELETES, Explanation, Facts
 from novalite.objects.history import Attempt, History, Outcome, Said, failed_on, same
 from novalite.objects.states import ActionState
 
@@ -49,14 +49,16 @@ def _no_host(
         return Explanation(
             f"{facts.name} is in ERROR: the scheduler could not decide.",
             ["That is a fault of a filter or weigher, not of the hosts."],
-            ["read the traceback in the log of novalite-scheduler"] if admin else [ASK_OPERATORS],
+            ["read the traceback in the log of novalite-scheduler"]
+            if admin
+            else [advice.ASK_OPERATORS],
         )
     lost = [a for a in history.attempts() if a.outcome is Outcome.LEFT]
     lead = "no other host can take it" if failed or lost else "no host can take it"
     silent = [a for a in lost if any(e.details.get("code") == loss.SILENT for e in a.losses)]
     if silent:
         hosts = list(dict.fromkeys(str(a.host) for a in silent))
-        who = advice.listed(hosts) if admin else facts_module.times(len(hosts), "host", "hosts")
+        who = advice.listed(hosts) if admin else advice.times(len(hosts), "host", "hosts")
         lead = f"{who} fell silent in mid build, and {lead}"
     found = Explanation(f"{facts.name} is in ERROR: {lead}: {advice.counted(decision)}.")
     found.more.extend(_lost(attempt, admin) for attempt in lost if attempt not in silent)
@@ -94,15 +96,13 @@ def failures(failed: list[Attempt]) -> Said:
         hosts.setdefault((attempt.error or "").rstrip("."), []).append(str(attempt.host))
     admin = "; ".join(f"on {advice.listed(names)}: {error}" for error, names in hosts.items())
     kinds = Counter(a.cause.words for a in failed if a.cause is not None)
-    parts = [
-        f"{facts_module.times(count, 'host', 'hosts')} {words}" for words, count in kinds.items()
-    ]
+    parts = [f"{advice.times(count, 'host', 'hosts')} {words}" for words, count in kinds.items()]
     return Said(admin, advice.listed(parts))
 
 
 def _failure_advice(failed: list[Attempt], admin: bool) -> list[str]:
     if not admin:
-        return [ASK_OPERATORS]
+        return [advice.ASK_OPERATORS]
     hosts: dict[str, list[str]] = {}
     for attempt in failed:
         if attempt.cause is not None and attempt.host:
@@ -117,7 +117,7 @@ def _attempts_used_up(facts: Facts, failed: list[Attempt], admin: bool) -> Expla
     why = ""
     if len(causes) == 1 and (cause := failed[0].cause) is not None:
         why = f": each {cause.words}"
-    tried = facts_module.times(len(failed), "host was", "hosts were")
+    tried = advice.times(len(failed), "host was", "hosts were")
     option = f" ([scheduler] max_attempts = {len(failed)})" if admin else ""
     found = Explanation(
         f"{facts.name} is in ERROR: {tried} tried, as many as are allowed{option}{why}."
@@ -142,8 +142,8 @@ def _failed_for_good(facts: Facts, failed: list[Attempt], admin: bool) -> Explan
     found = Explanation(sentence, advice=_failure_advice(failed[-1:], admin))
     if facts.fault is not None and "Could not clean up" in facts.fault.message:
         found.more.append(
-            f"{where} could not remove the failed guest either; while it may be there, the build "
-            "goes nowhere else.".replace("its host", "The host", 1)
+            f"{last.host if admin else 'The host'} could not remove the failed guest either; while "
+            "it may be there, the build goes nowhere else."
         )
     if admin:
         found.more.append(f"The host said: {(last.error or '').rstrip('.')}.")
@@ -157,13 +157,11 @@ def _given_up(facts: Facts, history: History, admin: bool) -> Explanation:
         "(restarted processes, lost messages, refused claims)."
     )
     kinds = Counter(_words(e) for a in history.attempts() for e in a.losses)
-    found.more.extend(
-        f"{facts_module.times(n, 'time', 'times')}: {words}." for words, n in kinds.items()
-    )
+    found.more.extend(f"{advice.times(n, 'time', 'times')}: {words}." for words, n in kinds.items())
     found.advice = (
         ["see in the logs of these hosts, and of the bus, why messages or processes get lost"]
         if admin
-        else ["create it anew", ASK_OPERATORS]
+        else ["create it anew", advice.ASK_OPERATORS]
     )
     return found
 

@@ -59,7 +59,7 @@ def test_every_code_of_ours_has_its_words_and_advice():
         if code == "other":
             continue
         assert code in advice.COUNTED
-        assert advice.for_tenant(decision(("F", code, 1))) != [advice._TENANT_OTHER]
+        assert advice.for_tenant(decision(("F", code, 1))) != [advice.ASK_OPERATORS]
 
 
 def shortage(code, *, need, total, ratio, used, reserved=0):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """/flavors/{flavor_id}/os-extra_specs: properties that filters and drivers read."""
 
+from typing import Any
+
 import falcon
 
 from novalite import exception
@@ -24,7 +26,7 @@ class FlavorExtraSpecsResource(Resource):
     def on_post(self, req: http.Request, resp: falcon.Response, flavor_id: str) -> None:
         """Add or replace extra specs."""
         self.policy.check(req.state.context, "os-flavor-extra-specs:create")
-        specs = {key: str(value) for key, value in req.state.body["extra_specs"].items()}
+        specs = _texts(req.state.body["extra_specs"])
         self.database.transaction(lambda conn: flavors.put_extra_specs(conn, flavor_id, specs))
         http.send(resp, {"extra_specs": specs})
 
@@ -46,7 +48,7 @@ class FlavorExtraSpecResource(Resource):
         self.policy.check(req.state.context, "os-flavor-extra-specs:update")
         if key not in req.state.body:
             raise exception.InvalidInput("Request body and URI mismatch")
-        specs = {key: str(req.state.body[key])}
+        specs = _texts({key: req.state.body[key]})
         self.database.transaction(lambda conn: flavors.put_extra_specs(conn, flavor_id, specs))
         http.send(resp, specs)
 
@@ -55,3 +57,18 @@ class FlavorExtraSpecResource(Resource):
         self.policy.check(req.state.context, "os-flavor-extra-specs:delete")
         self.database.transaction(lambda conn: flavors.delete_extra_spec(conn, flavor_id, key))
         http.send_nothing(resp, 200)
+
+
+def _texts(specs: dict[str, Any]) -> dict[str, str]:
+    """Return values as text.
+
+    :raises exception.ValidationError: a number has more digits than a text may have characters
+    """
+    texts = {key: str(value) for key, value in specs.items()}
+    for key, text in texts.items():
+        if len(text) > schemas.LONGEST:
+            raise exception.ValidationError(
+                detail=f"Invalid input for field/attribute {key}. Value: {text[:200]}... "
+                f"It has more than {schemas.LONGEST} characters."
+            )
+    return texts

@@ -4,10 +4,12 @@
 from novalite.api import validation
 from novalite.api.schemas import common
 
+# Characters of the value of an extra spec.
+LONGEST = 255
 _SPEC_KEY = r"^[a-zA-Z0-9\-_:. ]{1,255}$"
 _SPEC_VALUE: common.Json = {
     "type": ["string", "number"],
-    "maxLength": 255,
+    "maxLength": LONGEST,
     "format": "storable",
 }
 _SPECS: common.Json = {

@@ -277,6 +277,20 @@ class TestExtraSpecs:
     def test_refused(self, cloud: Cloud, method: str, path: str, body: Any) -> None:
         assert cloud.call(method, path, body).status_code == 400
 
+    def test_a_number_may_be_as_long_as_a_text(self, cloud: Cloud) -> None:
+        most = 10**254
+        answer = cloud.call("PUT", f"{self.PATH}/a", {"a": most})
+        assert (answer.status_code, answer.json) == (200, {"a": str(most)})
+        for number in (10**255, -most):
+            for method, path, body in (
+                ("PUT", f"{self.PATH}/a", {"a": number}),
+                ("POST", self.PATH, {"extra_specs": {"b": 1, "a": number}}),
+            ):
+                answer = cloud.call(method, path, body)
+                assert answer.status_code == 400
+                assert "field/attribute a. Value: " in answer.json["badRequest"]["message"]
+        assert cloud.get(self.PATH) == {"extra_specs": {"hw:foo": "bar", "a": str(most)}}
+
     def test_unknown_flavor(self, cloud: Cloud) -> None:
         path = "/flavors/nope/os-extra_specs"
         assert cloud.call("GET", path).status_code == 404

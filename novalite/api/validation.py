@@ -2,12 +2,14 @@
 """Reads and checks bodies: size, depth, JSON, schema. Every refusal names the field and its value.
 
 A schema is JSON Schema (draft 4) with Nova's two additions: ``minimum`` and ``maximum`` also hold
-for numbers given as text, and the formats of :mod:`novalite.api.formats`.
+for numbers given as text, and the formats of :mod:`novalite.api.formats`. In patterns ``$`` is the
+end of the text, as in JSON Schema; to Python a line break may follow it.
 """
 
 import functools
 import json
 import logging
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -27,6 +29,8 @@ LOG = logging.getLogger(__name__)
 SHOWN = 200
 
 _MEDIA_TYPES = ("", "application/json", "application/vnd.openstack.compute+json")
+# A dollar sign that is not escaped; none of ours stands in a character class.
+_END = re.compile(r"(?<!\\)\$")
 _SURROGATE = re.compile(rb"\\u[dD][89abAB]")
 Handler = TypeVar("Handler", bound=Callable[..., None])
 
@@ -63,8 +67,56 @@ def _maximum(_validator: Any, bound: float, value: Any, _schema: Any) -> Iterato
         yield jsonschema.ValidationError(f"{_shown(value)} is greater than the maximum of {bound}")
 
 
+def _matches(pattern: str, text: str) -> bool:
+    return re.search(_at_the_end(pattern), text) is not None
+
+
+@functools.cache
+def _at_the_end(pattern: str) -> str:
+    return _END.sub(r"\\Z", pattern)
+
+
+def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
+    if isinstance(value, str) and not _matches(pattern, value):
+        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _named(validator: Any, patterns: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for pattern, schema in patterns.items():
+            for name, item in value.items():
+                if _matches(pattern, name):
+                    yield from validator.descend(item, schema, path=name, schema_path=pattern)
+
+
+def _additional(validator: Any, allowed: Any, value: Any, schema: Any) -> Iterator[Any]:
+    patterns = schema.get("patternProperties")
+    if patterns is None or allowed is not False or not isinstance(value, dict):
+        yield from _Draft.VALIDATORS["additionalProperties"](validator, allowed, value, schema)
+        return
+    known = schema.get("properties", ())
+    others = [
+        name
+        for name in sorted(value)
+        if name not in known and not any(_matches(pattern, name) for pattern in patterns)
+    ]
+    if others:
+        shown = ", ".join(map(repr, others))
+        verb = "does" if len(others) == 1 else "do"
+        regexes = ", ".join(map(repr, sorted(patterns)))
+        yield jsonschema.ValidationError(f"{shown} {verb} not match any of the regexes: {regexes}")
+
+
+_Draft: Any = jsonschema.Draft4Validator
 _Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
-    jsonschema.Draft4Validator, {"minimum": _minimum, "maximum": _maximum}
+    _Draft,
+    {
+        "minimum": _minimum,
+        "maximum": _maximum,
+        "pattern": _pattern,
+        "patternProperties": _named,
+        "additionalProperties": _additional,
+    },
 )
 
 
@@ -172,7 +224,17 @@ def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is no JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+def _finite(text: str) -> float:
+    """Read a number; what is too great would be written as Infinity, which is no JSON."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number is too great")
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_once
+)
 
 
 def _holds_nul(document: Any) -> bool:

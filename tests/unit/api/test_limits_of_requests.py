@@ -57,6 +57,15 @@ def test_broken_bodies(cloud: Cloud, raw: bytes, caplog: pytest.LogCaptureFixtur
     assert caplog.records == []
 
 
+def test_a_number_beyond_all_floats(cloud: Cloud) -> None:
+    """It would come back as Infinity, which is no JSON."""
+    path, body = "/flavors/1/os-extra_specs", b'{"extra_specs": {"a": NUMBER}}'
+    for number, status in ((b"1e308", 200), (b"1e309", 400), (b"-1e309", 400), (b"1e-999", 200)):
+        raw = body.replace(b"NUMBER", number)
+        headers = {"Content-Type": "application/json"}
+        assert cloud.call("POST", path, raw=raw, headers=headers).status_code == status
+
+
 def test_an_escaped_backslash_is_no_nul(cloud: Cloud) -> None:
     raw = json.dumps(flavor(name="a\\u0000")).encode()
     assert b"\\\\u0000" in raw

@@ -109,7 +109,9 @@ class TestCounts:
         assert cloud.create(**asked).status_code == 202
         assert len(cloud.get("/servers")["servers"]) == count
 
-    @pytest.mark.parametrize("value", ["", 0, "0", -1, "-1", 1.5, "1.5", True, None, "x", [1]])
+    @pytest.mark.parametrize(
+        "value", ["", 0, "0", "0\n", "1\n", -1, "-1", 1.5, "1.5", True, None, "x", [1]]
+    )
     @pytest.mark.parametrize("field", ["min_count", "max_count"])
     def test_refused_v28(self, cloud: Any, field: str, value: Any) -> None:
         refused(cloud.create(**{field: value}), field)

@@ -22,7 +22,9 @@ def test_numbers_and_numbers_as_text(value: Any) -> None:
     NUMBER.check({"n": value})
 
 
-@pytest.mark.parametrize("value", [0, 11, "0", "11", "", "x", 1.5, True, None, "٣", "1 ", "9" * 99])
+@pytest.mark.parametrize(
+    "value", [0, 11, "0", "11", "", "x", 1.5, True, None, "٣", "1 ", "1\n", "0\n", "9" * 99]
+)
 def test_the_message_names_field_and_value(value: Any) -> None:
     with pytest.raises(exception.ValidationError) as caught:
         NUMBER.check({"n": value})
@@ -67,3 +69,39 @@ def test_yes_and_no(word: Any) -> None:
 def test_neither_yes_nor_no(word: Any) -> None:
     with pytest.raises(exception.ValidationError):
         validation.Schema(common.boolean()).check(word)
+
+
+@pytest.mark.parametrize("name", ["key", "k:e.y-", "a b"])
+def test_keys_of_metadata(name: str) -> None:
+    validation.Schema(common.METADATA).check({name: "value"})
+
+
+@pytest.mark.parametrize("name", ["", "key\n", "\nkey", "k\x00", "x" * 256, "é"])
+def test_what_is_no_key_of_metadata(name: str) -> None:
+    with pytest.raises(exception.ValidationError) as caught:
+        validation.Schema(common.METADATA).check({"good": "value", name: "value"})
+    message = caught.value.message()
+    assert message.startswith("Invalid input received: ")
+    assert message.endswith("does not match any of the regexes: '^[a-zA-Z0-9\\\\-_:. ]{1,255}$'")
+
+
+def test_several_wrong_keys() -> None:
+    with pytest.raises(exception.ValidationError) as caught:
+        validation.Schema(common.METADATA).check({"b\n": "x", "a\n": "x"})
+    assert "'a\\n', 'b\\n' do not match any of the regexes" in caught.value.message()
+
+
+def test_values_of_metadata_are_looked_at() -> None:
+    with pytest.raises(exception.ValidationError, match="attribute key. Value: 1. 1 is not of"):
+        validation.Schema(common.METADATA).check({"key": 1})
+
+
+@pytest.mark.parametrize("name", ["host", "a.b-c_d"])
+def test_names_of_hosts(name: str) -> None:
+    validation.Schema(common.HOST).check(name)
+
+
+def test_a_line_break_is_no_end() -> None:
+    with pytest.raises(exception.ValidationError, match="does not match"):
+        validation.Schema(common.HOST).check("host\n")
+    validation.Schema({"pattern": r"^\$[a-z]$"}).check("$x")

@@ -16,13 +16,14 @@ BACKLOG = 128
 
 
 def obtain(conf: cfg.ConfigOpts) -> socket.socket:
-    """Return the socket that was handed over, or open one.
+    """Return the socket that was handed over, or listen where the options say.
 
-    :raises exception.ConfigurationError: it cannot be had
+    :raises exception.ConfigurationError: what was handed over is none, or address or port cannot
+        be had
     """
     descriptor = systemd.listening_fd()
     if descriptor is None:
-        return open_socket(conf)
+        return _open(conf)
     try:
         return socket.socket(fileno=descriptor)
     except OSError as error:
@@ -31,13 +32,7 @@ def obtain(conf: cfg.ConfigOpts) -> socket.socket:
         ) from error
 
 
-def open_socket(conf: cfg.ConfigOpts) -> socket.socket:
-    """Listen where the options say; a socket of systemd is taken instead if there is one.
-
-    :raises exception.ConfigurationError: the address or port cannot be had
-    """
-    if systemd.listening_fd() is not None:
-        return obtain(conf)
+def _open(conf: cfg.ConfigOpts) -> socket.socket:
     address, port = str(conf.osapi_compute_listen), int(conf.osapi_compute_listen_port)
     try:
         found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)

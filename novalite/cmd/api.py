@@ -25,7 +25,7 @@ def listen(conf: Any) -> Any:
     """
     from novalite.api import listener
 
-    return listener.open_socket(conf)
+    return listener.obtain(conf)
 
 
 def check_policy(conf: Any) -> list[str]:

@@ -103,17 +103,13 @@ def _span(query: dict[str, list[str]]) -> _Span:
     :raises exception.InvalidInput: one of them is no time, or the start is not before the end
     """
     now = time.time()
-    start = _moment(query, "start")
-    stop = _moment(query, "end")
-    if start is not None and start >= (now if stop is None else stop):
+    given = [_moment(query, "start"), _moment(query, "end")]
+    start, stop = (now if moment is None else moment for moment in given)
+    if start >= stop and given != [None, None]:
         raise exception.InvalidInput(
             "Invalid start time. The start time cannot occur after the end time."
         )
-    if start is None and stop is not None and stop <= now:
-        raise exception.InvalidInput(
-            "Invalid start time. The start time cannot occur after the end time."
-        )
-    return _Span(now if start is None else start, min(now if stop is None else stop, now), now)
+    return _Span(start, min(stop, now), now)
 
 
 def _moment(query: dict[str, list[str]], name: str) -> float | None:

@@ -60,8 +60,8 @@ def change_metadata(
 
 def change_tags(
     conn: sa.Connection, uuid: str, change: Callable[[set[str]], set[str]], check: Check
-) -> tuple[set[str], set[str]]:
-    """Put what *change* makes of the tags in their place; return the tags before and after.
+) -> set[str]:
+    """Put what *change* makes of the tags in their place, and return the former ones.
 
     :param check: raises if the server is not in a state for it
     :raises exception.InstanceNotFound: it is gone
@@ -71,7 +71,7 @@ def change_tags(
     tags = change(set(former))
     if tags != former:
         instance_queries.update(conn, uuid, {"tags": sorted(tags)})
-    return former, tags
+    return former
 
 
 def lock(

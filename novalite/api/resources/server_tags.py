@@ -24,7 +24,8 @@ class _Tags(Resource):
 
     def _change(
         self, server_id: str, what: str, change: Callable[[set[str]], set[str]]
-    ) -> tuple[set[str], set[str]]:
+    ) -> set[str]:
+        """Change the tags and return the former ones."""
         return self.database.transaction(
             lambda conn: instance_changes.change_tags(
                 conn, server_id, change, lambda row: server_state.check_settled(row, what)
@@ -83,7 +84,7 @@ class ServerTagResource(_Tags):
                 )
             return tags | {tag}
 
-        former, _tags = self._change(server_id, "update tag", add)
+        former = self._change(server_id, "update tag", add)
         resp.location = links.Links(self.conf, req).href(
             "servers", f"{server_id}/tags/{urllib.parse.quote(tag, safe='')}"
         )

@@ -5,7 +5,7 @@ Called by :mod:`novalite.db.quotas` and by the resources that show and set limit
 reads options: the caller passes a function from the resource to the limit of its option.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ RESOURCES = (
     "server_groups",
     "server_group_members",
 )
-# What the network service counts since long. Limits are kept for old clients and hold for nothing.
+# The network service counts these. Their limits are kept for old clients and hold for nothing.
 NETWORK = ("fixed_ips", "floating_ips", "security_groups", "security_group_rules")
 # In quota_limits a limit of the whole project is one of nobody.
 _NOBODY = ""
@@ -112,9 +112,9 @@ class Limits:
         """Return the limits of the project and of the user."""
         return self.project[resource], self.user.get(resource, UNLIMITED)
 
-    def bound(self, resources: Iterable[str]) -> bool:
-        """Tell whether anything of this is limited at all."""
-        return any(self.effective(resource) >= 0 for resource in resources)
+    def bound(self, resource: str) -> bool:
+        """Tell whether this is limited at all."""
+        return self.effective(resource) >= 0
 
 
 def has_limits(project_id: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:

@@ -127,11 +127,7 @@ def admit(
     each = batch.each()
     usage = _count(conn, found, project_id, user_id, each, "")
     fits = min(
-        (
-            _room(found, usage, name) // need
-            for name, need in each.items()
-            if _is_bound(found, name)
-        ),
+        (_room(found, usage, name) // need for name, need in each.items() if found.bound(name)),
         default=batch.most,
     )
     if fits >= batch.most:
@@ -184,7 +180,7 @@ def _count(
     group_uuid: str,
 ) -> dict[str, Usage]:
     """Count what is limited of *wanted*."""
-    bound = {name for name in wanted if _is_bound(found, name)}
+    bound = {name for name in wanted if found.bound(name)}
     values = {"project_": project_id, "user_": user_id}
     usage: dict[str, Usage] = {}
     if bound.intersection(SERVERS):
@@ -198,10 +194,6 @@ def _count(
         row = conn.execute(_MEMBERS, {"group_": group_uuid, "user_": user_id}).one()
         usage["server_group_members"] = Usage(*map(int, row))
     return usage
-
-
-def _is_bound(found: Limits, resource: str) -> bool:
-    return found.bound((resource,))
 
 
 def _tightest(found: Limits, usage: Mapping[str, Usage], resource: str) -> tuple[int, int]:
@@ -225,7 +217,7 @@ def _over(found: Limits, usage: Mapping[str, Usage], wanted: Mapping[str, int]) 
         name
         for name in RESOURCES
         if wanted.get(name, 0) > 0
-        and _is_bound(found, name)
+        and found.bound(name)
         and wanted[name] > _room(found, usage, name)
     ]
 

@@ -4,8 +4,6 @@
 Used by ``novalite-status`` and ``novalite-manage db sync``; nothing here writes.
 """
 
-from collections.abc import Iterable
-
 import sqlalchemy as sa
 
 from novalite import exception
@@ -94,19 +92,16 @@ def nodes_without_hosts(conn: sa.Connection) -> list[str]:
 
 
 def projects_over_quota(
-    conn: sa.Connection,
-    limits_of: quota_limits.LimitsOf,
-    resources: Iterable[str] = (*quotas.SERVERS, "server_groups"),
+    conn: sa.Connection, limits_of: quota_limits.LimitsOf
 ) -> dict[str, list[str]]:
     """Return, for each project that has more than it may, the resources with used and limit."""
-    wanted = tuple(resources)
     over: dict[str, list[str]] = {}
     for project in list(conn.execute(_PROJECTS).scalars()):
         used = quotas.usages(conn, str(project))
-        limits = quota_limits.limits(conn, limits_of, str(project), "").project
+        limits = quota_limits.limits(conn, limits_of, str(project)).project
         found = [
             f"{name} {used[name].project} of {limits[name]}"
-            for name in wanted
+            for name in used
             if 0 <= limits[name] < used[name].project
         ]
         if found:

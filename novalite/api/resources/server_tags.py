@@ -11,6 +11,7 @@ from novalite import exception
 from novalite.api import http, links, microversion, server_state, validation
 from novalite.api.parts import Resource
 from novalite.api.resources import servers
+from novalite.api.schemas import common
 from novalite.api.schemas import server_tags as schemas
 from novalite.api.views import servers as view
 from novalite.db import instance_changes
@@ -78,9 +79,9 @@ class ServerTagResource(_Tags):
         _check_tag(tag)
 
         def add(tags: set[str]) -> set[str]:
-            if tag not in tags and len(tags) >= schemas.MAX_TAGS:
+            if tag not in tags and len(tags) >= common.MAX_TAGS:
                 raise exception.InvalidInput(
-                    f"The number of tags exceeded the per-server limit {schemas.MAX_TAGS}"
+                    f"The number of tags exceeded the per-server limit {common.MAX_TAGS}"
                 )
             return tags | {tag}
 

@@ -33,6 +33,8 @@ TAG: Json = {
     "pattern": r"^[^,/]*$",
     "format": "storable",
 }
+MAX_TAGS = 50
+TAGS: Json = {"type": "array", "items": TAG, "maxItems": MAX_TAGS}
 
 
 def boolean(*, null: bool = False) -> Json:

@@ -99,7 +99,7 @@ _CERTIFICATES: common.Json = {
 # Since when, name, schema.
 _LATER: tuple[tuple[int, str, common.Json], ...] = (
     (19, "description", common.DESCRIPTION),
-    (52, "tags", {"type": "array", "items": common.TAG, "maxItems": 50}),
+    (52, "tags", common.TAGS),
     (63, "trusted_image_certificates", _CERTIFICATES),
     (74, "host", common.HOST),
     (74, "hypervisor_hostname", common.HOST),

@@ -31,7 +31,7 @@ class State:
     path: str = ""
     version: int = 1
     url_project: str = ""
-    max_body: int = 114688
+    max_body: int = 0
     load_body: Callable[[], Any] | None = None
     context: context_module.RequestContext = field(init=False)
     _body: Any = None

@@ -50,9 +50,15 @@ def _application() -> Any:
 
 
 def _unavailable(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    text = "The database is currently unavailable, try again."
-    body = json.dumps({"serviceUnavailable": {"code": 503, "message": text}}).encode()
-    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    from novalite import exception
+    from novalite.api import errors
+
+    body = json.dumps(errors.body(503, exception.DatabaseUnavailable().message())).encode()
+    headers = [
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
+        ("Retry-After", errors.RETRY_AFTER),
+    ]
     start_response("503 Service Unavailable", headers)
     return [body]
 

@@ -37,6 +37,8 @@ STATUS: dict[type[Exception], int] = {
     exception.NovaliteException: 500,
 }
 
+# Seconds after which a client should ask again what could not be answered.
+RETRY_AFTER = "2"
 # Status -> the key that wraps the error, Nova's words.
 KEYS = {
     400: "badRequest",
@@ -88,7 +90,7 @@ def handle_domain(req: http.Request, resp: falcon.Response, error: Any, _params:
     if status == 401:
         resp.set_header("WWW-Authenticate", error.challenge)
     if status == 503:
-        resp.set_header("Retry-After", "2")
+        resp.set_header("Retry-After", RETRY_AFTER)
     http.send(resp, body(status, message), status)
 
 

@@ -18,8 +18,10 @@ def get(path, token=None):
         environ["HTTP_X_AUTH_TOKEN"] = token
     setup_testing_defaults(environ)
     seen = []
-    answer = wsgi.application(environ, lambda status, headers, exc=None: seen.append(status))
-    return seen[0], b"".join(answer)
+    def start(status, headers, exc=None):
+        seen.extend((status, dict(headers).get("Retry-After")))
+    answer = wsgi.application(environ, start)
+    return *seen, b"".join(answer)
 
 print(get("/v2.1"))
 from novalite.db import engine, migrate
@@ -62,9 +64,9 @@ def test_first_request_makes_it_once_for_each_process(tmp_path: Path) -> None:
     answers = [line for line in done.stdout.splitlines() if line.startswith(("200", "("))]
     assert answers == [
         # No tables yet; they are looked for again at the next request.
-        '(\'503 Service Unavailable\', b\'{"serviceUnavailable": {"code": 503, "message": '
+        '(\'503 Service Unavailable\', \'2\', b\'{"serviceUnavailable": {"code": 503, "message": '
         '"The database is currently unavailable, try again."}}\')',
         "200 OK",
-        "('200 OK', b'{\"flavors\":[]}')",
+        "('200 OK', None, b'{\"flavors\":[]}')",
     ]
     assert "has no tables; run: novalite-manage db sync" in done.stdout

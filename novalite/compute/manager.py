@@ -13,8 +13,9 @@ from novalite import exception, health, log, periodic, rpc
 from novalite.compute import build, destroy, registration, secure
 from novalite.compute.fence import Fence, clock
 from novalite.compute.hand import Hand
-from novalite.compute.host import ComputeHost, Network, Pool
+from novalite.compute.host import ComputeHost, Network
 from novalite.compute.identity import Identity
+from novalite.compute.pool import Pool
 from novalite.compute.power_sync import PowerSync
 from novalite.compute.reporter import Conductor, Reporter
 from novalite.compute.resource_tracker import ResourceTracker

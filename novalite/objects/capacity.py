@@ -84,14 +84,6 @@ class Room(NamedTuple):
         """Tell whether one server that needs *wanted* may be placed."""
         return self.largest >= wanted
 
-    def shortfall(self, wanted: float) -> float:
-        """Return by how much *wanted* is too large; 0 when it fits."""
-        return max(0.0, wanted - self.largest)
-
-    def beyond_total(self, wanted: float) -> bool:
-        """Tell whether *wanted* is refused for being larger than the whole host."""
-        return self.limit is not None and wanted > self.total
-
     def refusal(self, wanted: float) -> str | None:
         """Return Nova's words for a need that does not fit, None when it fits."""
         if self.fits(wanted):

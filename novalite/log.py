@@ -128,14 +128,12 @@ class _Formatter(formatters.ContextFormatter):
         values = record.__dict__
         # As oslo.log does: without a context of its own a line belongs to the thread's.
         context = values.get("context") or oslo_context.get_current()
-        who = "-"
         if record.levelno != logging.INFO or record.exc_info or "instance_uuid" in values:
             return str(super().format(record))
-        if context is None:
-            pass
-        elif type(context) is not RequestContext or context.resource_uuid:
-            return str(super().format(record))
-        else:
+        who = "-"
+        if context is not None:
+            if type(context) is not RequestContext or context.resource_uuid:
+                return str(super().format(record))
             who = (
                 f"{context.request_id} {context.user_id or '-'} {context.project_id or '-'} "
                 f"{context.domain_id or '-'} {context.user_domain_id or '-'} "

@@ -14,8 +14,11 @@ virtual host, on ``@`` and ``#``. So it gets them in hexadecimal from :func:`url
 
 import logging
 import re
+import threading
 import time
 import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import amqp
@@ -51,8 +54,55 @@ class Refused(ConnectionError):
     """The broker is there and refuses user, password or virtual host."""
 
 
+class _Thread(threading.local):
+    # Seconds for which the broker is to keep what this thread sends now.
+    keep: float | None = None
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def keep(seconds: float) -> Iterator[None]:
+    """Let the broker keep calls that this thread sends in the block no longer than so."""
+    _thread.keep = seconds
+    try:
+        yield
+    finally:
+        _thread.keep = None
+
+
+class Channel(pyamqp.Channel):
+    """kombu's channel with an end to messages that is not the end of the caller's patience."""
+
+    def prepare_message(
+        self,
+        body: Any,
+        priority: Any = None,
+        content_type: Any = None,
+        content_encoding: Any = None,
+        headers: Any = None,
+        properties: dict[str, Any] | None = None,
+        _Message: Any = amqp.Message,
+    ) -> Any:
+        """Make a message; what has no end, as a cast, gets none."""
+        if _thread.keep is not None and properties and properties.get("expiration"):
+            milliseconds = max(1, int(_thread.keep * 1000))
+            properties = {**properties, "expiration": str(milliseconds)}
+        make: Any = super().prepare_message
+        return make(body, priority, content_type, content_encoding, headers, properties, _Message)
+
+
+class Connection(pyamqp.Connection):
+    """kombu's connection with such channels."""
+
+    Channel = Channel
+
+
 class Transport(pyamqp.Transport):
     """kombu's AMQP transport with refusals that may be tried again later."""
+
+    Connection = Connection
 
     def establish_connection(self) -> Any:
         """Connect and log in.

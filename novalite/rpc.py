@@ -3,7 +3,8 @@
 
 A process makes one :class:`Bus` after its options are parsed and
 passes it on. Three rules live here: contexts and objects are serialized in one place only; a cast
-never waits for the broker (:class:`Sender`); a call always has an end.
+never waits for the broker (:class:`Sender`); a call always has an end, and nobody works on it
+after that (:mod:`novalite.intake`).
 """
 
 import logging
@@ -17,7 +18,7 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_messaging import exceptions as messaging_exceptions
 
-from novalite import broker, exception
+from novalite import broker, exception, intake
 from novalite import context as context_module
 from novalite.objects import base
 
@@ -30,6 +31,10 @@ _SERVER = "oslo_messaging.rpc.server"
 # Seconds between two lines about one method that the other side does not speak, and the last ones.
 _TELL_EVERY = 30.0
 _told: dict[str, float] = {}
+# The part of a caller's patience for which the broker keeps its call: the rest is for the work on
+# it and for the answer. Without that a service with too much to do would take the oldest calls
+# first, each a moment before its caller gives up, and be late with every answer.
+_KEEP = 0.5
 _ECHO: dict[str, str] = {"namespace": "health", "version": "1.0"}
 
 
@@ -84,6 +89,7 @@ class Bus:
             [*endpoints, Echo()],
             serializer=ContextSerializer(),
             access_policy=messaging.ExplicitRPCAccessPolicy,
+            server_cls=intake.Server,
         )
 
     def echo(self, topic: str, timeout: float) -> None:
@@ -125,8 +131,11 @@ def call(client: Any, context: Any, method: str, timeout: float, **kwargs: Any) 
     :raises exception.BusUnavailable: broker or server did not answer; whether the method ran is
         unknown
     """
+    prepared = client.prepare(timeout=timeout)
+    patience = getattr(prepared, "call_monitor_timeout", None) or timeout
     try:
-        return client.prepare(timeout=timeout).call(context, method, **kwargs)
+        with broker.keep(_KEEP * min(patience, timeout)):
+            return prepared.call(context, method, **kwargs)
     except (
         messaging_exceptions.MessagingTimeout,
         messaging_exceptions.MessageDeliveryFailure,
@@ -186,6 +195,7 @@ class Words(logging.Filter):
 
 
 def _prepare() -> None:
+    intake.prepare()
     logger = logging.getLogger(_SERVER)
     if not any(isinstance(present, Words) for present in logger.filters):
         logger.addFilter(Words())

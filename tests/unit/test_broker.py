@@ -52,7 +52,7 @@ def seen_by_amqp(url: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         def connect(self) -> None:
             pass
 
-    monkeypatch.setattr(pyamqp.Transport, "Connection", Connection)
+    monkeypatch.setattr(broker.Transport, "Connection", Connection)
     made: Any = kombu_connection.Connection
     made(text).transport.establish_connection()
     return seen

@@ -9,7 +9,7 @@ from typing import Any
 import oslo_messaging as messaging
 import pytest
 
-from novalite import exception, rpc
+from novalite import broker, exception, rpc
 
 
 def record(error: Exception) -> logging.LogRecord:
@@ -77,3 +77,37 @@ def test_an_older_server_is_told_once(
 def test_other_errors_pass() -> None:
     with pytest.raises(messaging.RemoteError):
         rpc.call(Client("ValueError"), None, "register", 1.0)
+
+
+class Sending:
+    """A client that looks how long the broker would keep what it sends."""
+
+    def __init__(self, call_monitor_timeout: float | None = None):
+        self.call_monitor_timeout = call_monitor_timeout
+
+    def prepare(self, **_options: Any) -> "Sending":
+        return self
+
+    def call(self, _context: Any, _method: str) -> str | None:
+        channel: Any = broker.Channel.__new__(broker.Channel)
+        made = channel.prepare_message("x", properties={"expiration": "8000", "app_id": "a"})
+        assert made.properties["app_id"] == "a"
+        return str(made.properties["expiration"])
+
+
+@pytest.mark.parametrize(
+    ("timeout", "monitor", "kept"),
+    [(8.0, None, "4000"), (1800.0, 10.0, "5000"), (4.0, 10.0, "2000")],
+)
+def test_the_broker_keeps_a_call_for_half_its_time(
+    timeout: float, monitor: float | None, kept: str
+) -> None:
+    assert rpc.call(Sending(monitor), None, "ping", timeout) == kept
+    # What is sent outside of a call is none of its business.
+    assert Sending().call(None, "ping") == "8000"
+
+
+def test_a_cast_is_kept_for_ever() -> None:
+    channel: Any = broker.Channel.__new__(broker.Channel)
+    with broker.keep(1.0):
+        assert "expiration" not in channel.prepare_message("x").properties

@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> None:
         code = arguments.run(arguments)
     except DevCloudError as error:
         # No markup: log lines are full of square brackets.
-        Console(stderr=True).print(f"novalite: {error}", markup=False, highlight=False)
+        _plain(Console(stderr=True), f"novalite: {error}")
         code = 1
     except KeyboardInterrupt:
         code = 130
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("service", nargs="?", metavar="SERVICE", help="only this one's")
     show.add_argument("-f", "--follow", action="store_true", help="go on with new lines")
     show.add_argument(
-        "-n", "--lines", type=int, default=200, metavar="N", help="last lines (default: 200)"
+        "-n", "--lines", type=_lines, default=200, metavar="N", help="last lines (default: 200)"
     )
     text = "say what a server does and why, and what would change it"
     told = commands.add_parser("explain", help=text, description=text)
@@ -99,6 +99,7 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
 def _add_urls(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--transport-url",
+        type=_broker,
         metavar="URL",
         help="use this broker (rabbit://USER:PASSWORD@HOST/VHOST) instead of a private one",
     )
@@ -114,6 +115,19 @@ def _count(text: str) -> int:
     if not 1 <= number <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100")
     return number
+
+
+def _lines(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of lines")
+    return int(text)
+
+
+def _broker(text: str) -> str:
+    # Without the URL itself, which may hold a password.
+    if not text.startswith("rabbit://"):
+        raise argparse.ArgumentTypeError("the URL must begin with rabbit://")
+    return text
 
 
 def request(arguments: argparse.Namespace) -> cloud.Request:

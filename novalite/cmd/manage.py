@@ -108,14 +108,17 @@ def api_openapi(words: argparse.Namespace) -> None:
 def files_parser(dest: str) -> argparse.ArgumentParser:
     """Return a parser of --config-file and --config-dir, a parent of others."""
     parser = argparse.ArgumentParser(add_help=False)
-    for option, name in (("--config-file", "PATH"), ("--config-dir", "DIR")):
+    for option, name, default in (
+        ("--config-file", "PATH", "/etc/novalite/novalite.conf if it exists"),
+        ("--config-dir", "DIR", "none"),
+    ):
         parser.add_argument(
             option,
             metavar=name,
             dest=dest,
             default=[],
             action=_Word,
-            help="may be given again; default /etc/novalite/novalite.conf if it exists",
+            help=f"may be given again; default: {default}",
         )
     return parser
 

@@ -99,7 +99,7 @@ def _revision(database: engine.Database) -> Result:
     try:
         migrate.check(database)
     except exception.ConfigurationError as error:
-        return Result(FAILURE, f"{error.message()} The other checks need the tables.")
+        return Result(FAILURE, f"{error.message()}. The other checks need the tables.")
     return Result()
 
 

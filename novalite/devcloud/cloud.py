@@ -199,7 +199,9 @@ class DevCloud:
         running = sorted(self.running() - {"rabbitmq", "epmd"})
         chosen = [each for each in running if name in (None, each)]
         if not chosen:
-            raise CloudError(f"{name or 'nothing'} does not run; there are: {', '.join(running)}")
+            if not running:
+                raise CloudError(f"nothing runs in {self.directory}")
+            raise CloudError(f"{name} does not run; there are: {', '.join(running)}")
         return [each for each in chosen if self.services.process(each).send_signal(signal.SIGHUP)]
 
     def _stop(self, names: Iterable[str]) -> None:

@@ -18,13 +18,15 @@ _INTERVAL = 0.2
 def choose(files: list[Path], service: str | None) -> list[Path]:
     """Return the log of one service, or all.
 
-    :raises CloudError: there is no log of that name
+    :raises CloudError: there is no log of that name, or none at all
     """
+    if not files:
+        raise CloudError("there are no logs: was `novalite up` run with this directory?")
     if service is None:
         return files
     chosen = [file for file in files if file.stem == service]
     if not chosen:
-        names = ", ".join(file.stem for file in files) or "none"
+        names = ", ".join(file.stem for file in files)
         raise CloudError(f"there is no log of {service}; there are: {names}")
     return chosen
 
@@ -46,7 +48,8 @@ def merged(files: list[Path], count: int) -> list[str]:
             own[-1][1].append(label + line)
         records += own
     records.sort(key=lambda record: record[0])
-    return [line for _stamp, lines in records for line in lines][-count:]
+    # -0 would be everything.
+    return [line for _stamp, lines in records for line in lines][-count:] if count else []
 
 
 def follow(files: list[Path]) -> Iterator[str]:

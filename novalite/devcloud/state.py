@@ -12,6 +12,7 @@ from pathlib import Path
 
 from novalite.devcloud import ports, processes
 from novalite.devcloud.configuration import Endpoints
+from novalite.devcloud.errors import CloudError
 
 
 def default_directory() -> Path:
@@ -90,9 +91,17 @@ class State:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the directory, which is made if needed: one ``up`` or ``down`` at a time."""
-        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.directory.chmod(0o700)
+        """Hold the directory, which is made if needed: one ``up`` or ``down`` at a time.
+
+        :raises CloudError: it can be neither used nor made
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.directory.chmod(0o700)
+        except OSError as error:
+            raise CloudError(
+                f"the state directory {self.directory} cannot be made: {error.strerror}"
+            ) from error
         descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

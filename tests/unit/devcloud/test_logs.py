@@ -35,6 +35,7 @@ def test_lines_are_merged_by_time_and_tracebacks_stay_together(files: list[Path]
 
 def test_only_the_last_lines(files: list[Path]) -> None:
     assert logs.merged(files[:1], 2) == API.splitlines()[-2:]
+    assert logs.merged(files, 0) == []
 
 
 def test_a_service_is_chosen_by_name(files: list[Path]) -> None:
@@ -42,6 +43,8 @@ def test_a_service_is_chosen_by_name(files: list[Path]) -> None:
     assert logs.choose(files, "api") == files[:1]
     with pytest.raises(CloudError, match="no log of nova; there are: api, compute1"):
         logs.choose(files, "nova")
+    with pytest.raises(CloudError, match="there are no logs"):
+        logs.choose([], None)
 
 
 def test_follow_takes_whole_lines_only(files: list[Path]) -> None:

@@ -18,9 +18,8 @@ class ExplainResource(Resource):
 
     def on_get(self, req: http.Request, resp: falcon.Response, server_id: str) -> None:
         """Explain a server, a deleted one too while its rows exist."""
-        row = servers.find(self.parts, req, server_id, read_deleted=True)
+        row = servers.find(self.parts, req, server_id, "servers:explain", read_deleted=True)
         context = req.state.context
-        self.policy.check(context, "servers:explain", row.project_id)
         admin = self.policy.allows(context, "servers:explain:host_details", row.project_id)
         found = self.database.read(lambda conn: explanations.read(conn, server_id))
         facts = Facts(

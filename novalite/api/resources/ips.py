@@ -21,8 +21,7 @@ class IpsResource(Resource):
 
     def on_get(self, req: http.Request, resp: falcon.Response, server_id: str) -> None:
         """List the addresses of all networks."""
-        row = servers.find(self.parts, req, server_id)
-        self.policy.check(req.state.context, "ips:index", row.project_id)
+        row = servers.find(self.parts, req, server_id, "ips:index")
         http.send(resp, {"addresses": _addresses(row)})
 
 
@@ -33,8 +32,7 @@ class IpResource(Resource):
         self, req: http.Request, resp: falcon.Response, server_id: str, network: str
     ) -> None:
         """Show the addresses of one network."""
-        row = servers.find(self.parts, req, server_id)
-        self.policy.check(req.state.context, "ips:show", row.project_id)
+        row = servers.find(self.parts, req, server_id, "ips:show")
         found = _addresses(row)
         if network not in found:
             raise exception.NotFound("Instance is not a member of specified network")

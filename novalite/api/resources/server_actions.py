@@ -88,7 +88,6 @@ class ServerActionResource(Resource):
         if name not in ACTIONS:
             raise exception.InvalidInput(f"There is no such action: {name[:64]}")
         ranges, rule, action = ACTIONS[name]
-        row = servers.find(self.parts, req, server_id)
-        self.policy.check(req.state.context, rule, row.project_id)
+        row = servers.find(self.parts, req, server_id, rule)
         ranges.at(req.state.version).check(req.state.body)
         action(self.parts, req, resp, row)

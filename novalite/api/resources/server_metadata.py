@@ -21,9 +21,7 @@ Metadata = dict[str, str]
 
 class _Metadata(Resource):
     def _find(self, req: http.Request, server_id: str, rule: str) -> Any:
-        row = servers.find(self.parts, req, server_id)
-        self.policy.check(req.state.context, f"server-metadata:{rule}", row.project_id)
-        return row
+        return servers.find(self.parts, req, server_id, f"server-metadata:{rule}")
 
     def _write(
         self, req: http.Request, row: Any, change: Callable[[Metadata], Metadata]

@@ -19,9 +19,7 @@ from novalite.db import instance_changes
 
 class _Tags(Resource):
     def _find(self, req: http.Request, server_id: str, rule: str) -> Any:
-        row = servers.find(self.parts, req, server_id)
-        self.policy.check(req.state.context, f"os-server-tags:{rule}", row.project_id)
-        return row
+        return servers.find(self.parts, req, server_id, f"os-server-tags:{rule}")
 
     def _change(
         self, server_id: str, what: str, change: Callable[[set[str]], set[str]]

@@ -15,6 +15,5 @@ class ServerTopologyResource(Resource):
     def on_get(self, req: http.Request, resp: falcon.Response, server_id: str) -> None:
         """Show the topology. No server here has one: guests get no NUMA nodes of their own, and
         this is what Nova answers for such servers."""
-        row = servers.find(self.parts, req, server_id)
-        self.policy.check(req.state.context, "compute:server:topology:index", row.project_id)
+        servers.find(self.parts, req, server_id, "compute:server:topology:index")
         http.send(resp, {"nodes": [], "pagesize_kb": None})

@@ -17,16 +17,21 @@ from novalite.objects.instance import InstanceFault
 EXTENDED = "os-extended-server-attributes"
 
 
-def find(parts: Parts, req: http.Request, server_id: str, *, read_deleted: bool = False) -> Any:
-    """Return the row of a server that the caller may know of.
+def find(
+    parts: Parts, req: http.Request, server_id: str, rule: str, *, read_deleted: bool = False
+) -> Any:
+    """Return the row of a server that the caller may know of and do *rule* to.
 
     :raises exception.InstanceNotFound: there is none, or it is another project's
+    :raises exception.PolicyNotAuthorized: the caller may not
     """
     context = req.state.context
     project = None if context.is_admin else context.project_id or ""
-    return parts.database.read(
+    row: Any = parts.database.read(
         lambda conn: instance_queries.get_row(conn, server_id, project, read_deleted=read_deleted)
     )
+    parts.policy.check(context, rule, row.project_id)
+    return row
 
 
 class _Shows(Resource):
@@ -153,8 +158,7 @@ class ServerResource(_Shows):
     @validation.body(schemas.UPDATE)
     def on_put(self, req: http.Request, resp: falcon.Response, server_id: str) -> None:
         """Change name, description, access addresses, disk config."""
-        row = find(self.parts, req, server_id)
-        self.policy.check(req.state.context, "servers:update", row.project_id)
+        find(self.parts, req, server_id, "servers:update")
         asked = req.state.body["server"]
         values: dict[str, Any] = {}
         for key, column in (
@@ -174,8 +178,7 @@ class ServerResource(_Shows):
 
     def on_delete(self, req: http.Request, resp: falcon.Response, server_id: str) -> None:
         """Accept the delete of a server."""
-        row = find(self.parts, req, server_id)
-        self.policy.check(req.state.context, "servers:delete", row.project_id)
+        row = find(self.parts, req, server_id, "servers:delete")
         server_state.check_unlocked(req.state.context, row)
         operations.delete_server(self.parts, req.state.context, server_id)
         http.send_nothing(resp, 204)

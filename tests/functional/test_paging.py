@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of servers, page by page, while servers come and go."""
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +86,9 @@ class TestPaging:
     def test_limit_0_is_an_empty_list(self, cloud: Cloud, servers: list[str]) -> None:
         assert page(cloud, "limit=0")[0] == []
 
-    @pytest.mark.parametrize("marker", [str(uuid.uuid4()), "abc", "%00", "é".encode().hex()])
+    @pytest.mark.parametrize(
+        "marker", ["2e11184b-452e-486b-92c6-5659fa10cecd", "abc", "%00", "é".encode().hex()]
+    )
     def test_a_marker_that_is_none(self, cloud: Cloud, servers: list[str], marker: str) -> None:
         answer = cloud.api.request("GET", f"/servers?limit=3&marker={marker}")
         assert answer.status == 400

@@ -28,6 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 EXMODS = ["novalite.exception"]
 _SERVER = "oslo_messaging.rpc.server"
+_DRIVER = "oslo_messaging._drivers.amqpdriver"
 # Seconds between two lines about one method that the other side does not speak, and the last ones.
 _TELL_EVERY = 30.0
 _told: dict[str, float] = {}
@@ -67,6 +68,9 @@ class Bus:
         self.transport = messaging.get_rpc_transport(
             conf, url=broker.url(conf), allowed_remote_exmods=EXMODS
         )
+        driver = self.transport._driver
+        self._late = LateAnswers(lambda: str(driver._reply_q))
+        logging.getLogger(_DRIVER).addFilter(self._late)
 
     def client(self, target: messaging.Target, service: str) -> Any:
         """Return an RPC client for *target* whose publishing gives up at once without a broker.
@@ -106,6 +110,7 @@ class Bus:
     def close(self) -> None:
         """Close all connections."""
         self.transport.cleanup()
+        logging.getLogger(_DRIVER).removeFilter(self._late)
 
 
 def expose(method: F) -> F:
@@ -191,6 +196,24 @@ class Words(logging.Filter):
         else:
             return True
         record.args, record.exc_info, record.exc_text = (), None, None
+        return True
+
+
+class LateAnswers(logging.Filter):
+    """Words the library's line about an answer that nobody waits for any more.
+
+    :param queue: returns the name of the queue in which answers arrive
+    """
+
+    def __init__(self, queue: Callable[[], str]):
+        super().__init__()
+        self._queue = queue
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record if it is that line; always let it pass."""
+        if record.msg == "No calling threads waiting for msg_id : %s":
+            record.msg = "The answer to %s in %s came too late and is thrown away"
+            record.args = (*(record.args or ()), self._queue())
         return True
 
 

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """More calls than a conductor can answer, and askers that have gone: the living are answered.
 
-V15: answers to a process that was killed starve nobody. The conductor is slow because its
-database is locked.
+V15: answers to a process that was killed starve nobody. V18: a late answer is given to nobody else.
+The conductor is slow because its database is locked.
 """
 
+import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from contextlib import contextmanager
 
 import kombu
 import pytest
 
+from novalite import context as context_module
 from novalite.intake import TASKS_PER_THREAD
 from tests.functional import callers, faults
 from tests.functional.callers import Caller
@@ -116,6 +119,21 @@ class TestOverload:
             )
             assert len(conductor.grep("conductor", STARTED)) - before == count + 20
             assert not conductor.grep("conductor", "Traceback|ERROR")
+
+    def test_v18_a_late_answer_is_given_to_nobody_else(
+        self, conductor: Cloud, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        context = context_module.service_context()
+        with Caller(conductor.transport_url) as caller, futures.ThreadPoolExecutor(1) as pool:
+            caplog.set_level(logging.INFO)
+            with faults.locked(conductor):
+                assert caller.report(1.0)[0] == "none"
+                second = pool.submit(caller.report, 10.0)
+                # The answers to both will come into the queue in which this one comes.
+                assert caller.conductor.ping(context, timeout=10.0) == "pong"
+            assert second.result(10.0)[0] == "unknown"
+            late = f"in {caller.reply_queue} came too late and is thrown away"
+            eventually(lambda: late in caplog.text, what="the late answer is named")
 
     def test_no_more_is_taken_than_can_be_in_hand(self, conductor: Cloud) -> None:
         count = 64

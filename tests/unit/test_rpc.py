@@ -111,3 +111,14 @@ def test_a_cast_is_kept_for_ever() -> None:
     channel: Any = broker.Channel.__new__(broker.Channel)
     with broker.keep(1.0):
         assert "expiration" not in channel.prepare_message("x").properties
+
+
+def test_an_answer_that_came_too_late_is_named_with_its_queue() -> None:
+    made = logging.LogRecord(
+        "x", logging.INFO, "f.py", 1, "No calling threads waiting for msg_id : %s", ("m1",), None
+    )
+    assert rpc.LateAnswers(lambda: "reply_1").filter(made)
+    assert made.getMessage() == "The answer to m1 in reply_1 came too late and is thrown away"
+    other = logging.LogRecord("x", logging.INFO, "f.py", 1, "other %s", ("m1",), None)
+    assert rpc.LateAnswers(lambda: "reply_1").filter(other)
+    assert other.getMessage() == "other m1"

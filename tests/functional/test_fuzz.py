@@ -7,6 +7,7 @@ NOVALITE_TEST_DATABASE_URL names. The seed of a case is the number of its round.
 
 import http.client
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,8 @@ def cloud(make_class_cloud: Make) -> Cloud:
 def check(fuzzer: fuzz.Fuzzer, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     for user, tally in fuzzer.tallies.items():
         with capsys.disabled():
-            print(f"\n{user}, {what}: {tally}")
+            # The output of a worker of xdist is lost, its errors are shown.
+            print(f"\n{user}, {what}: {tally}", file=sys.stderr)
         assert tally.problems == []
 
 

@@ -122,6 +122,8 @@ class Broker:
         program = server_program()
         if self.alive():
             return
+        # A node that died by itself has left its epmd, which holds one of the ports.
+        self.epmd.stop(5.0)
         self._check_ports()
         self._write_files()
         environment = self._environment()

@@ -94,6 +94,14 @@ def test_queues_survive_a_stop_and_a_kill(node: Broker) -> None:
     assert refusal(url) is None
 
 
+def test_a_node_that_died_alone_is_started_again(node: Broker) -> None:
+    node.start()
+    node.node.kill()
+    assert node.epmd.alive()
+    node.start()
+    assert refusal(node.url()) is None
+
+
 def test_a_taken_port_is_told_and_can_be_left(node: Broker) -> None:
     import socket
 

@@ -22,6 +22,7 @@ from novalite.devcloud import cloud, logs, state
 from novalite.devcloud.errors import DevCloudError
 
 EXIT_NOT_UP = 3  # as `systemctl status` says it
+WIDE = 300  # columns, where nobody watches: a pipe has no edge to fold URLs at
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -190,6 +191,8 @@ def print_statuses(devcloud: cloud.DevCloud, console: Console) -> bool:
     for heading in ("service", "pid", "health", "memory", "up for", "where"):
         table.add_column(heading, overflow="fold", header_style="bold")
     complete = True
+    if not console.is_terminal:
+        console.width = WIDE
     for status in devcloud.statuses():
         complete = complete and status.pid is not None
         pid = str(status.pid) if status.pid else "[red]dead[/]"

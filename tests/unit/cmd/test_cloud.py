@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``novalite`` says when it is asked for what cannot be."""
 
+import io
+from types import SimpleNamespace
+
 import pytest
+from rich.console import Console
 
 from novalite.cmd import cloud
+from novalite.devcloud.cloud import Status
 
 
 def refused(capsys, *words):
@@ -44,3 +49,17 @@ def test_a_state_directory_that_cannot_be_made(capsys, tmp_path):
     assert err == (
         f"novalite: the state directory {tmp_path}/file/state cannot be made: Not a directory\n"
     )
+
+
+def test_a_pipe_gets_one_line_for_each_service(tmp_path):
+    url = "http://127.0.0.1:21133/"
+    found = [Status("api", 7468, url, 0.0, 98000, "degraded: bus no answer within 2 s, " * 3)]
+    devcloud = SimpleNamespace(
+        statuses=lambda: found, services=SimpleNamespace(logs=tmp_path / "logs")
+    )
+    output = io.StringIO()
+    assert cloud.print_statuses(devcloud, Console(file=output, width=80))
+    heading, line, empty, logs = output.getvalue().splitlines()
+    assert heading.split() == ["service", "pid", "health", "memory", "up", "for", "where"]
+    assert line.startswith("api ") and line.rstrip().endswith(url)
+    assert (empty, logs) == ("", f"Logs: {tmp_path}/logs")

@@ -208,11 +208,15 @@ class Service:
 
     def _reload(self) -> None:
         self.notifier.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        refused = ""
         try:
             reading = self._reread()
             self._take_over(reading)
         except Exception as error:
-            LOG.error("%s keeps its former options: %s", self.program, error)
+            refused = str(error) or repr(error)
+        if refused:
+            # Not in the handler, where oslo.log would put the same text once more at the end.
+            LOG.error("%s keeps its former options: %s", self.program, refused)
         else:
             for text in reading.warnings:
                 LOG.warning("%s", text)

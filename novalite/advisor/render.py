@@ -103,7 +103,7 @@ def _claim(attempt: Json) -> Iterator[Line]:
     claim = attempt.get("claim")
     if not claim:
         return
-    yield Line(f"    Claim on {attempt['host']}")
+    yield Line(f"    Claim on {attempt['host']}" if attempt["host"] else "    Claim")
     for text in claim["text"]:
         yield Line(f"      {text}")
     generation = claim.get("limits_generation")

@@ -11,7 +11,7 @@ from novalite import exception
 from novalite.db import actions, allocations, builds, instances, schema, server_groups
 from novalite.db.engine import now
 from novalite.objects import build
-from novalite.objects.action import Action
+from novalite.objects.action import DELETED, Action
 from novalite.objects.instance import Instance, InstanceFault
 from novalite.objects.states import ActionState, Step, TaskState, Verdict, VMState
 
@@ -84,7 +84,7 @@ def open_delete(
             action="delete", instance_id=uuid, task_state=instance.task_state
         )
     if former is not None:
-        actions.close(conn, former.id, ActionState.SUPERSEDED, "the server was deleted")
+        actions.close(conn, former.id, ActionState.SUPERSEDED, DELETED)
     if not on_host and _left_behind(conn, uuid):
         # An earlier host may never come back to give its ports back: a conductor does, at once.
         conn.execute(sa.update(_a).where(_a.c.id == action_id).values(deadline=now()))

@@ -8,6 +8,9 @@ from typing import Any, ClassVar
 from novalite.objects import base
 from novalite.objects.states import ActionState, Step
 
+# Why an action is superseded, in words for everybody.
+DELETED = "the server was deleted"
+
 
 @base.register
 @dataclass(slots=True)
@@ -66,3 +69,8 @@ class Action:
     def is_open(self) -> bool:
         """Tell whether it still has to be carried out or ended."""
         return self.state in (ActionState.PENDING, ActionState.RUNNING)
+
+    @property
+    def ended_by(self) -> str:
+        """What superseded the action; words of ours only, since owners read them."""
+        return self.message if self.message == DELETED else "something else began"

@@ -46,7 +46,7 @@ def action_summary(history: History, facts: Facts, *, admin: bool) -> str:
     if action.state is ActionState.DONE:
         return f"done in {took}"
     if action.state is ActionState.SUPERSEDED:
-        return f"ended after {took}: {action.message or 'something else began'}"
+        return f"ended after {took}: {action.ended_by}"
     if action.state is ActionState.ERROR:
         return f"failed after {took}"
     return f"open for {took}"

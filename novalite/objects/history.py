@@ -250,7 +250,7 @@ def _scheduled(event: ActionEvent) -> Said:
 
 def _end(action: Action) -> Said:
     if action.state is ActionState.SUPERSEDED:
-        return same(f"it was ended: {action.message or 'something else began'}")
+        return same(f"it was ended: {action.ended_by}")
     if action.state is ActionState.ERROR:
         return same("it ended in ERROR")
     return same("it is done")

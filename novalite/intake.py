@@ -32,6 +32,8 @@ LOG = logging.getLogger(__name__)
 TASKS_PER_THREAD = 2
 # Seconds between two looks at the connection, for heartbeats, while nothing can be taken.
 _LOOK = 1.0
+# Seconds to look for what is there already.
+_GLANCE = 0.001
 # Seconds between two tries to answer an asker whose queue is not there, and between two warnings.
 _AGAIN = 0.25
 _TELL_EVERY = 30.0
@@ -67,6 +69,13 @@ class Gate:
                 self.pressed = True
                 self._changed.wait_for(self._may_go_on, timeout)
             return self._count < self._limit
+
+    def is_full(self) -> bool:
+        """Tell whether nothing more can be taken now."""
+        with self._changed:
+            full = self._count >= self._limit
+            self.pressed |= full
+            return full
 
     def enter(self) -> None:
         """Count one more task."""
@@ -195,8 +204,8 @@ class Listener(amqpdriver.RpcAMQPListener):  # type: ignore[misc]
     def poll(self, timeout: float | None = None) -> Incoming | None:
         """Return the next message when there is room for it, None at the end."""
         while not self._shutdown.is_set():
-            if not self.gate.wait(_LOOK):
-                self._look(0.01)
+            if self.gate.is_full():
+                self._wait_for_room()
             elif not self._held:
                 self._look(_LOOK)
             else:
@@ -213,12 +222,20 @@ class Listener(amqpdriver.RpcAMQPListener):  # type: ignore[misc]
         self.gate.open()
         super().stop()
 
-    def _look(self, timeout: float) -> None:
-        """Read from the connection, whose heartbeats need that too."""
+    def _wait_for_room(self) -> None:
+        """Read what has come, so that the time it waits is known, and wait."""
+        while self.gate.is_full() and self._look(_GLANCE):
+            pass
+        self.gate.wait(_LOOK)
+
+    def _look(self, timeout: float) -> bool:
+        """Read from the connection, whose heartbeats need that too; tell if a message came."""
+        held = len(self._held)
         try:
             self.conn.consume(timeout=timeout)
         except common.Timeout:
             pass
+        return len(self._held) > held
 
     def _take(self) -> Incoming | None:
         """Acknowledge the next message; None if it is a repetition or is not ours any more."""

@@ -26,7 +26,7 @@ from tests.functional.waiting import eventually
 pytestmark = pytest.mark.bus
 
 Make = Callable[..., Cloud]
-THREADS, PREFETCH = 8, 4
+THREADS, PREFETCH = 8, 16
 # Seconds until a missing reply queue means that who asked has gone.
 PATIENCE = 3
 CONFIG = {

@@ -49,9 +49,7 @@ def setup(argv: Iterable[str] | None = None) -> str:
     global _backend
     if _backend is None:
         _backend = wanted(sys.argv[1:] if argv is None else list(argv))
-        warnings.filterwarnings("ignore", message=r"(?s).*[Ee]ventlet")
-        warnings.filterwarnings("ignore", module=r"eventlet.*")
-        warnings.filterwarnings("ignore", module=r"oslo_service.*")
+        hush()
         if _backend == "eventlet":
             # psycopg 3 waits in C unless it is told to wait through select().
             os.environ.setdefault("PSYCOPG_WAIT_FUNC", "wait_selector")
@@ -61,6 +59,13 @@ def setup(argv: Iterable[str] | None = None) -> str:
 
             eventlet.monkey_patch()
     return _backend
+
+
+def hush() -> None:
+    """Keep to ourselves what libraries say at their import about the end of eventlet."""
+    warnings.filterwarnings("ignore", message=r"(?s).*[Ee]ventlet")
+    warnings.filterwarnings("ignore", module=r"eventlet.*")
+    warnings.filterwarnings("ignore", module=r"oslo_service.*")
 
 
 def wanted(argv: list[str]) -> str:

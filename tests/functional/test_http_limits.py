@@ -79,6 +79,7 @@ def memory_of(cloud: Cloud) -> int:
     return int(status.partition("VmRSS:")[2].split()[0])
 
 
+@pytest.mark.bus
 class TestHttp:
     def test_heads_without_end(self, cloud: Cloud) -> None:
         before = memory_of(cloud)

@@ -293,16 +293,10 @@ class _EventletServer(WSGIServer):
 
 class _CherootServer(WSGIServer):
     def __init__(self, listener: socket.socket, app: Any, threads: int, timeout: int):
-        from cheroot import wsgi
+        from novalite import cheroot_server
 
-        class Bound(wsgi.Server):
-            def bind(self, *_args: Any, **_kwargs: Any) -> socket.socket:
-                """Take the socket that is bound already instead of making one."""
-                self.socket = listener
-                return listener
-
-        self._server = Bound(
-            listener.getsockname()[:2],
+        self._server = cheroot_server.Server(
+            listener,
             app,
             numthreads=min(threads, 10),
             max=threads,

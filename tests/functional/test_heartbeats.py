@@ -8,6 +8,7 @@ connects to, serves the next message, and has neither a thread nor a connection 
 import os
 import time
 from collections.abc import Callable
+from concurrent import futures
 from pathlib import Path
 
 import pytest
@@ -93,8 +94,12 @@ def test_v16_a_process_that_stood_still_serves_again(
                 host.ping(context.service_context(), host="compute1", timeout=1.0) == "pong"
             )
 
-        # Native pools grow with their first tasks; after that they have all their threads.
-        assert all(served() for _ in range(POOL))
+        # Native pools grow with tasks that come together; after that they have all their threads.
+        cloud.pause("compute1")
+        with futures.ThreadPoolExecutor(POOL) as pool:
+            asked = [pool.submit(_pong, served) for _ in range(POOL)]
+            eventually(lambda: all(each.running() for each in asked), what="all have asked")
+            cloud.resume("compute1")
         api = cloud.api
         assert set(api.wait_settled(api.boot_many(POOL)).values()) == {"ACTIVE"}
         threads, sockets = compute.threads(), len(compute.sockets())

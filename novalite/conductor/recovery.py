@@ -193,7 +193,7 @@ class Recovery:
             "begun work was not named in two reports" if action.step is Step.BEGUN else "no begin"
         )
         lost = f"attempt {action.attempt}: {what}, cast again to {action.target_host}"
-        if action.drives + 1 > builds.MAX_DRIVES:
+        if action.drives + 1 > loss.MAX_DRIVES:
             self._leave(conn, action, loss.RECAST, lost, work)
             return
         if not self._later(
@@ -239,7 +239,7 @@ class Recovery:
         if not self._later(conn, action, float(self.conf.conductor.begin_timeout), lost=lost):
             return _Pass()
         self._lost(conn, action, loss.RECAST, lost)
-        if action.drives + 1 > builds.MAX_DRIVES:
+        if action.drives + 1 > loss.MAX_DRIVES:
             losses = [*action.args.get("losses", []), lost]
             deletes.fail(conn, action, "the host did not answer after many casts", losses)
             return _Pass()

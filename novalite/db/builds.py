@@ -17,7 +17,6 @@ from novalite.db import actions, allocations, instances, schema
 from novalite.db.engine import now
 from novalite.db.prepared import Prepared
 from novalite.objects import base
-from novalite.objects import loss as loss_module
 from novalite.objects.action import Action, ActionEvent
 from novalite.objects.instance import Instance, InstanceFault
 from novalite.objects.request_spec import RequestSpec
@@ -27,8 +26,6 @@ _a = schema.instance_actions
 _i = schema.instances
 _r = schema.request_specs
 _c = schema.cleanups
-
-MAX_DRIVES = loss_module.MAX_DRIVES
 
 _ADD_SPEC = Prepared(sa.insert(_r).inline())
 _WAITING = (

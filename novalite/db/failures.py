@@ -16,6 +16,7 @@ from novalite.db.ownership import Outcome
 from novalite.objects import build
 from novalite.objects.action import Action
 from novalite.objects.instance import InstanceFault
+from novalite.objects.loss import MAX_DRIVES
 from novalite.objects.states import Step, Verdict
 
 
@@ -164,7 +165,7 @@ def exhausted(action: Action, max_attempts: int) -> InstanceFault | None:
             details="\n".join(action.args.get("tried", [])),
             created_at=time.time(),
         )
-    if action.drives > builds.MAX_DRIVES:
+    if action.drives > MAX_DRIVES:
         return InstanceFault(
             code=500,
             message=f"Build of instance {uuid} was given up after {action.drives} losses on the "

@@ -6,6 +6,7 @@ Write one by deriving from :class:`Filter` and answer :meth:`Filter.examine`; na
 always give the same answer, without clock, database, bus or options.
 """
 
+import abc
 from typing import ClassVar
 
 from novalite.objects.capacity import Resource
@@ -14,7 +15,7 @@ from novalite.scheduler.demand import Demand
 from novalite.scheduler.host_state import HostState
 
 
-class Filter:
+class Filter(abc.ABC):
     """Base of all filters.
 
     ``reads`` are fields of the RequestSpec that the filter wants to see as attributes of the
@@ -34,6 +35,6 @@ class Filter:
         """Tell whether the filter could refuse any host for this demand; False skips it."""
         return True
 
+    @abc.abstractmethod
     def examine(self, host: HostState, demand: Demand) -> Reason | None:
         """Return None if the host may be taken, else why not."""
-        raise NotImplementedError(f"{self.name} must define examine()")

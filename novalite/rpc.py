@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import kombu.exceptions
 import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_messaging import exceptions as messaging_exceptions
@@ -145,6 +146,8 @@ def call(client: Any, context: Any, method: str, timeout: float, **kwargs: Any) 
         messaging_exceptions.MessagingTimeout,
         messaging_exceptions.MessageDeliveryFailure,
         messaging_exceptions.MessageUndeliverable,
+        # The library lets this one through when the broker goes while a connection is made.
+        kombu.exceptions.OperationalError,
     ) as error:
         raise exception.BusUnavailable() from error
     except messaging.RemoteError as error:

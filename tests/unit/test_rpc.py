@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import kombu.exceptions
 import oslo_messaging as messaging
 import pytest
 
@@ -122,3 +123,32 @@ def test_an_answer_that_came_too_late_is_named_with_its_queue() -> None:
     other = logging.LogRecord("x", logging.INFO, "f.py", 1, "other %s", ("m1",), None)
     assert rpc.LateAnswers(lambda: "reply_1").filter(other)
     assert other.getMessage() == "other m1"
+
+
+class Broken:
+    """A client whose calls fail."""
+
+    call_monitor_timeout = None
+
+    def __init__(self, error: Exception):
+        self._error = error
+
+    def prepare(self, timeout: float) -> "Broken":
+        return self
+
+    def call(self, _context: object, _method: str) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        messaging.MessagingTimeout(),
+        messaging.exceptions.MessageDeliveryFailure(),
+        kombu.exceptions.OperationalError("refused"),
+    ],
+)
+def test_a_call_without_a_broker_says_so_whatever_the_library_raises(error: Exception) -> None:
+    with pytest.raises(exception.BusUnavailable) as caught:
+        rpc.call(Broken(error), None, "ping", 1.0)
+    assert caught.value.__cause__ is error

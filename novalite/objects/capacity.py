@@ -93,6 +93,23 @@ class Room(NamedTuple):
             return f"Total {self.resource} {self.total:.0f} {unit} < requested {wanted:.0f} {unit}"
         return f"Free {self.resource} {self.usable:.2f} {unit} < requested {wanted:.0f} {unit}"
 
+    def count(self, wanted: int) -> int | None:
+        """Return how many servers that need *wanted* fit one after the other; None: any number."""
+        if not self.fits(wanted):
+            return 0
+        if self.limit is None or wanted <= 0:
+            return None
+        found = int(self.usable // wanted)
+        # A quotient of floats may be one off; the comparison that places each server decides.
+        while self._after(found, wanted).fits(wanted):
+            found += 1
+        while not self._after(found - 1, wanted).fits(wanted):
+            found -= 1
+        return found
+
+    def _after(self, servers: int, wanted: int) -> "Room":
+        return self._replace(used=self.used + servers * wanted)
+
 
 class Rooms(NamedTuple):
     """The three resources of one host, in the order in which they are claimed."""
@@ -164,6 +181,43 @@ def claim_rooms(node: ComputeNode, limits: Limits | None) -> Rooms:
         Room(Resource.DISK, node.local_gb, disk_used_gb(node), limits.disk_gb),
         Room(Resource.VCPU, node.vcpus, node.vcpus_used, limits.vcpu),
     )
+
+
+class Fill(NamedTuple):
+    """How many servers of one need fit, and what binds.
+
+    ``count`` is None when nothing limits it. ``binds`` are the resources that let no more in, in
+    the order of claiming; empty when nothing limits. ``each`` is the count by resource alone.
+    """
+
+    count: int | None
+    binds: tuple[Resource, ...]
+    each: dict[Resource, int | None]
+
+
+def how_many(
+    node: ComputeNode, wanted: Need, limited: Iterable[Resource] = tuple(Resource)
+) -> Fill:
+    """Return how many more servers that need *wanted* fit the node as it is now.
+
+    :param limited: the resources that are looked at; the others are unlimited, as those whose
+        filter is not enabled
+    """
+    return fill(own_rooms(node), wanted, limited)
+
+
+def fill(rooms: Rooms, wanted: Need, limited: Iterable[Resource] = tuple(Resource)) -> Fill:
+    """Return how many servers that need *wanted* fit into *rooms*, one after the other."""
+    limited = frozenset(limited)
+    each: dict[Resource, int | None] = {
+        room.resource: room.count(amount) if room.resource in limited else None
+        for room, amount in zip(rooms, wanted, strict=True)
+    }
+    counts = [found for found in each.values() if found is not None]
+    if not counts:
+        return Fill(None, (), each)
+    least = min(counts)
+    return Fill(least, tuple(name for name, found in each.items() if found == least), each)
 
 
 def limits(node: ComputeNode, resources: Iterable[Resource], age: float = 0.0) -> Limits:

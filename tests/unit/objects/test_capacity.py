@@ -213,3 +213,45 @@ def test_taken_is_used(node, taken):
 @given(amounts)
 def test_whole_gb_is_the_ceiling(megabytes):
     assert capacity.whole_gb(megabytes) == math.ceil(megabytes / 1024)
+
+
+@given(
+    nodes,
+    st.builds(Need, st.integers(0, 90_000), st.integers(0, 90_000), st.integers(0, 400)),
+    st.sets(st.sampled_from(EVERY)),
+)
+def test_how_many_is_what_fits_one_after_the_other(node, wanted, limited):
+    filled = capacity.how_many(node, wanted, limited)
+    if filled.count is None:
+        assert filled.binds == () and not any(filled.each.values())
+        return
+    rooms = {room.resource: room for room in capacity.own_rooms(node)}
+    wants = dict(zip(rooms, wanted, strict=True))
+
+    def after(servers):
+        return {
+            name: rooms[name]._replace(used=rooms[name].used + servers * wants[name])
+            for name in limited
+        }
+
+    full = after(filled.count)
+    refused = {name for name, room in full.items() if not room.fits(wants[name])}
+    assert refused == set(filled.binds) != set()
+    if filled.count:
+        last = after(filled.count - 1)
+        assert all(room.fits(wants[name]) for name, room in last.items())
+
+
+def test_how_many_tells_what_binds():
+    node = standard_host()
+    small = capacity.how_many(node, Need(1024, 1, 1))
+    assert (small.count, small.binds) == (23, (Resource.MEMORY,))
+    assert small.each == {Resource.MEMORY: 23, Resource.DISK: 200, Resource.VCPU: 128}
+    assert capacity.how_many(node, Need(188, 1, 1)).binds == (Resource.MEMORY, Resource.VCPU)
+    assert capacity.how_many(node, Need(64, 0, 9)) == (
+        0,
+        (Resource.VCPU,),
+        {Resource.MEMORY: 376, Resource.DISK: None, Resource.VCPU: 0},
+    )
+    nothing = capacity.how_many(node, Need(1024, 1, 1), [])
+    assert (nothing.count, nothing.binds) == (None, ())

@@ -15,6 +15,7 @@ neither is asked. Memory is in MB, disk in whole GB, vcpus in threads.
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -93,7 +94,7 @@ class Room(NamedTuple):
             return f"Total {self.resource} {self.total:.0f} {unit} < requested {wanted:.0f} {unit}"
         return f"Free {self.resource} {self.usable:.2f} {unit} < requested {wanted:.0f} {unit}"
 
-    def count(self, wanted: int) -> int | None:
+    def how_many(self, wanted: int) -> int | None:
         """Return how many servers that need *wanted* fit one after the other; None: any number."""
         if not self.fits(wanted):
             return 0
@@ -183,7 +184,8 @@ def claim_rooms(node: ComputeNode, limits: Limits | None) -> Rooms:
     )
 
 
-class Fill(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fill:
     """How many servers of one need fit, and what binds.
 
     ``count`` is None when nothing limits it. ``binds`` are the resources that let no more in, in
@@ -210,7 +212,7 @@ def fill(rooms: Rooms, wanted: Need, limited: Iterable[Resource] = tuple(Resourc
     """Return how many servers that need *wanted* fit into *rooms*, one after the other."""
     limited = frozenset(limited)
     each: dict[Resource, int | None] = {
-        room.resource: room.count(amount) if room.resource in limited else None
+        room.resource: room.how_many(amount) if room.resource in limited else None
         for room, amount in zip(rooms, wanted, strict=True)
     }
     counts = [found for found in each.values() if found is not None]

@@ -248,7 +248,7 @@ def test_how_many_tells_what_binds():
     assert (small.count, small.binds) == (23, (Resource.MEMORY,))
     assert small.each == {Resource.MEMORY: 23, Resource.DISK: 200, Resource.VCPU: 128}
     assert capacity.how_many(node, Need(188, 1, 1)).binds == (Resource.MEMORY, Resource.VCPU)
-    assert capacity.how_many(node, Need(64, 0, 9)) == (
+    assert capacity.how_many(node, Need(64, 0, 9)) == capacity.Fill(
         0,
         (Resource.VCPU,),
         {Resource.MEMORY: 376, Resource.DISK: None, Resource.VCPU: 0},

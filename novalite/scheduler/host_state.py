@@ -6,6 +6,9 @@ it selects. Pure: whether the service is up was found out by the host manager's 
 plain attribute here.
 """
 
+import copy
+from collections.abc import Iterable
+
 from novalite.objects import capacity, reason
 from novalite.objects.capacity import Need, Rooms
 from novalite.objects.compute_node import ComputeNode
@@ -83,6 +86,17 @@ class HostState:
         """Count a selected server no longer; harmless if it is not counted."""
         if self._selected.pop(instance_uuid, None) is not None:
             self._count()
+
+    def copy(self) -> "HostState":
+        """Return the same state for trying things out; what it consumes counts only there."""
+        made = copy.copy(self)
+        made._selected = dict(self._selected)
+        return made
+
+    def consume_all(self, instance_uuids: Iterable[str], need: Need) -> None:
+        """Count many servers with the same need at once."""
+        self._selected.update(dict.fromkeys(instance_uuids, need))
+        self._count()
 
     def _count(self) -> None:
         picture, selected = self.picture, self._selected.values()

@@ -96,6 +96,11 @@ class Pipeline:
             filters = [RequestedHost(spec.requested_host, spec.requested_node), *filters]
         return Shortlist(hosts, demand, filters, self._weighers)
 
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """The enabled filters in their order, for those who ask what each of them says."""
+        return tuple(self._filters)
+
     def demand(self, spec: RequestSpec) -> Demand:
         """Return what the enabled filters may know of the request."""
         return demands.of(spec, self._reads)

@@ -41,11 +41,15 @@ class FilterCount(NamedTuple):
 
 
 class Miss(NamedTuple):
-    """One host that was not taken, with every filter that refuses it; the first one removed it."""
+    """One host that was not taken, with every filter that refuses it; the first one removed it.
+
+    ``picture`` is the generation of the host's picture, "epoch.counter"; "" if nobody said.
+    """
 
     host: str
     node: str
     reasons: list[tuple[str, Reason]]
+    picture: str = ""
 
 
 class Weighed(NamedTuple):
@@ -56,6 +60,7 @@ class Weighed(NamedTuple):
     total: float
     raw: list[float]
     normalised: list[float]
+    picture: str = ""
 
 
 @base.register
@@ -260,7 +265,8 @@ def _miss(row: Any) -> Miss:
     if isinstance(row, Miss):
         return row
     host, node, reasons = row[:3]
-    return Miss(host, node, [(name, _row(Reason, reason)) for name, reason in reasons])
+    found = [(name, _row(Reason, reason)) for name, reason in reasons]
+    return Miss(host, node, found, *row[3:4])
 
 
 def _miss_view(miss: Miss) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class Shortlist:
             filters=self._counts(),
             misses=self._nearest(_NEAREST_ON_SUCCESS if chosen else decisions.NEAREST),
             weighers=[(weigher.name, weigher.multiplier) for weigher in self._weighers],
-            weights=[self._weighed(index) for index in order[: decisions.TOP]],
+            weights=[self.weighed(index) for index in order[: decisions.TOP]],
             room=room_reasons(chosen.picture, rooms, need) if chosen and rooms else [],
         )
 
@@ -156,12 +156,13 @@ class Shortlist:
             reason = self._misses[place][index] if later == place else examine(host, self._demand)
             if reason is not None:
                 reasons.append((self._filters[later].name, reason))
-        return Miss(host.host, host.node, reasons)
+        return Miss(host.host, host.node, reasons, _picture(host))
 
-    def _weighed(self, index: int) -> Weighed:
+    def weighed(self, index: int) -> Weighed:
+        """Return the weights of a survivor as they were at the last :meth:`best`."""
         host = self._hosts[index]
         if self._ranking is None:
-            return Weighed(host.host, host.node, 0.0, [], [])
+            return Weighed(host.host, host.node, 0.0, [], [], _picture(host))
         position = bisect.bisect_left(self._survivors, index)
         return self._ranking.weighed(position)
 
@@ -204,4 +205,10 @@ class _Ranking:
             round(self._totals[position], 6),
             [round(raw[position], 6) for raw in self._raw],
             [round(shares[position], 6) for shares in self._normalised],
+            _picture(host),
         )
+
+
+def _picture(host: HostState) -> str:
+    generation = host.picture.generation
+    return f"{generation.epoch}.{generation.counter}"

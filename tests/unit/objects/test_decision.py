@@ -27,7 +27,7 @@ def failure():
         ],
         misses=[
             Miss("host-a", "host-a", [("RamFilter", MEMORY), ("DiskFilter", DISK)]),
-            Miss("host-b", "node-b", [("DiskFilter", DISK)]),
+            Miss("host-b", "node-b", [("DiskFilter", DISK)], "3.17"),
         ],
         picture_age=0.02,
         took=0.0015,
@@ -162,8 +162,8 @@ def test_rows_have_the_fields_that_are_stored():
         "detail",
     )
     assert FilterCount._fields == ("filter", "start", "end", "codes")
-    assert Miss._fields == ("host", "node", "reasons")
-    assert Weighed._fields == ("host", "node", "total", "raw", "normalised")
+    assert Miss._fields == ("host", "node", "reasons", "picture")
+    assert Weighed._fields == ("host", "node", "total", "raw", "normalised", "picture")
     assert Need._fields == ("memory_mb", "disk_gb", "vcpus")
 
 

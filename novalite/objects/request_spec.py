@@ -40,6 +40,22 @@ class NetworkRequest:
 
 @base.register
 @dataclass(slots=True)
+class InstanceGroup:
+    """The server group of the asked-for server, as it is at the moment of asking for a host.
+
+    ``placed`` are its other members that have a service host: uuid to host.
+    """
+
+    VERSION: ClassVar[str] = "1.0"
+
+    uuid: str
+    policy: str
+    rules: dict[str, int] = field(default_factory=dict)
+    placed: dict[str, str] = field(default_factory=dict)
+
+
+@base.register
+@dataclass(slots=True)
 class RequestSpec:
     """One request for one server.
 
@@ -47,9 +63,12 @@ class RequestSpec:
     skipped and no limits are set. ``requested_host``/``requested_node`` name the one place that
     may be chosen, if it passes all filters. ``ignore_hosts`` are the hosts where this server really
     failed. ``networks`` is None for "auto" (all networks of the project), [] for "none".
+    The conductor fills in ``instance_group`` and ``hinted_hosts`` just before it asks for a host:
+    the latter are the service hosts of the servers (uuid) that the hints same_host and
+    different_host name.
     """
 
-    VERSION: ClassVar[str] = "1.1"
+    VERSION: ClassVar[str] = "1.2"
 
     instance_uuid: str
     project_id: str
@@ -66,6 +85,8 @@ class RequestSpec:
     security_groups: list[str] = field(default_factory=list)
     requested_host: str | None = None
     requested_node: str | None = None
+    instance_group: InstanceGroup | None = None
+    hinted_hosts: dict[str, str] = field(default_factory=dict)
 
 
 @base.register

@@ -8,13 +8,15 @@ why no uuid and no user is in it unless a filter declares that it reads them. Pu
 
 import functools
 import itertools
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from novalite.objects import capacity
 from novalite.objects.capacity import Need
-from novalite.objects.request_spec import RequestSpec
+from novalite.objects.frozen import FrozenDict, freeze
+from novalite.objects.request_spec import InstanceGroup, RequestSpec
 
 _ARCHITECTURES = {
     "amd64": "x86_64",
@@ -26,14 +28,6 @@ _ARCHITECTURES = {
 _VM_MODES = {"pv": "xen", "hv": "hvm", "baremetal": "hvm"}
 
 
-class FrozenDict(dict[str, Any]):
-    """A dict in a demand: nobody changes it, so it may be hashed."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        """Return a hash that does not depend on the order of the keys."""
-        return hash(frozenset(self.items()))
-
-
 class Platform(NamedTuple):
     """On what a guest runs: architecture, hypervisor type, VM mode; None is "any"."""
 
@@ -42,13 +36,26 @@ class Platform(NamedTuple):
     vm_mode: str | None
 
 
+class Group(NamedTuple):
+    """The server group of the request: its policy and how many other members are on each host.
+
+    ``placed`` counts members that are claimed on a service host and members selected for it.
+    """
+
+    uuid: str
+    policy: str
+    max_per_host: int
+    placed: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """One request as filters and weighers see it: memory in MB, disk in GB.
 
-    ``image`` is what the image asks of the host, or None. ``extra`` are the fields of the
-    RequestSpec that third-party filters declare in ``reads``; they are read as attributes, and
-    reading one that no filter declared is an error.
+    ``image`` is what the image asks of the host, or None. ``extra_specs`` are those of the flavor
+    that speak of hosts, by their names. ``extra`` is what filters and weighers declare in
+    ``reads``: fields of the RequestSpec, or what DERIVED names; they are read as attributes, and
+    reading one that nobody declared is an error.
     """
 
     memory_mb: int
@@ -57,6 +64,8 @@ class Demand:
     availability_zone: str | None = None
     ignore_hosts: frozenset[str] = frozenset()
     image: Platform | None = None
+    extra_specs: tuple[tuple[str, str], ...] = ()
+    group: Group | None = None
     extra: tuple[tuple[str, Any], ...] = ()
 
     @property
@@ -72,10 +81,13 @@ class Demand:
         raise AttributeError(f"{name}: a filter must declare it in `reads` to see it")
 
 
-def of(spec: RequestSpec, reads: Iterable[str] = ()) -> Demand:
+def of(
+    spec: RequestSpec, reads: Iterable[str] = (), selected: Mapping[str, str] | None = None
+) -> Demand:
     """Return the demand of one request.
 
-    :param reads: names of further RequestSpec fields that filters declared
+    :param reads: names of further RequestSpec fields, or of DERIVED, that filters declared
+    :param selected: members of its group (uuid) that were selected for a service host since
     """
     wanted = capacity.need(spec.flavor, spec.volume_backed)
     return Demand(
@@ -85,8 +97,50 @@ def of(spec: RequestSpec, reads: Iterable[str] = ()) -> Demand:
         availability_zone=spec.availability_zone,
         ignore_hosts=frozenset(spec.ignore_hosts),
         image=_image_platform(spec.image.properties),
-        extra=tuple((name, _frozen(getattr(spec, name))) for name in reads),
+        extra_specs=_host_specs(spec.flavor.extra_specs),
+        group=_group(spec.instance_group, spec.instance_uuid, selected or {}),
+        extra=tuple((name, _read(spec, name)) for name in reads),
     )
+
+
+def _host_specs(extra_specs: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Leave out the extra specs of other scopes: they ask nothing of a host's picture."""
+    if not extra_specs:
+        return ()
+    return tuple(
+        sorted(
+            (name, str(value))
+            for name, value in extra_specs.items()
+            if ":" not in name or name.partition(":")[0] in HOST_SCOPES
+        )
+    )
+
+
+def _group(
+    group: InstanceGroup | None, instance_uuid: str, selected: Mapping[str, str]
+) -> Group | None:
+    if group is None:
+        return None
+    members = {**group.placed, **selected}
+    members.pop(instance_uuid, None)
+    most = int(group.rules.get("max_server_per_host", 1))
+    return Group(group.uuid, group.policy, most, FrozenDict(Counter(members.values())))
+
+
+def _read(spec: RequestSpec, name: str) -> Any:
+    derive = DERIVED.get(name)
+    return freeze(getattr(spec, name) if derive is None else derive(spec))
+
+
+# Scopes of flavor extra specs that ask something of the host.
+HOST_SCOPES = ("capabilities", "aggregate_instance_extra_specs")
+# What filters may declare in ``reads`` besides the fields of the RequestSpec.
+DERIVED: dict[str, Callable[[RequestSpec], Any]] = {
+    "flavorid": lambda spec: spec.flavor.flavorid,
+    "flavor_name": lambda spec: spec.flavor.name,
+    "image_id": lambda spec: spec.image.id,
+    "image_properties": lambda spec: spec.image.properties,
+}
 
 
 def platform(architecture: Any, hypervisor_type: Any, vm_mode: Any) -> Platform:
@@ -126,12 +180,3 @@ def _image_platform(properties: dict[str, Any]) -> Platform | None:
         properties.get("hw_vm_mode") or properties.get("vm_mode"),
     )
     return wanted if any(wanted) else None
-
-
-def _frozen(value: Any) -> Any:
-    """Return a value that can be hashed: lists as tuples, dicts as frozen ones."""
-    if isinstance(value, dict):
-        return FrozenDict((key, _frozen(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return tuple(_frozen(item) for item in value)
-    return value

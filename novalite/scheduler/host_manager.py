@@ -189,7 +189,7 @@ class HostManager:
                 entry.state.update(node)
                 self._pictures[name] = node
             entry.service, entry.read_at = service, read_at
-            entry.state.zone = self._settings.default_zone
+            entry.state.join(default_zone=self._settings.default_zone)
         change = entry.look(self._clock(), self._settings.service_down_time)
         self._look_again = min(self._look_again, change)
         for instance_uuid in node.instances:

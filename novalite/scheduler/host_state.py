@@ -7,13 +7,24 @@ plain attribute here.
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
-from novalite.objects import capacity, reason
+from novalite.objects import aggregate, capacity, reason
+from novalite.objects.aggregate import Aggregate, Joined
 from novalite.objects.capacity import Need, Rooms
 from novalite.objects.compute_node import ComputeNode
 from novalite.scheduler import demand
 from novalite.scheduler.demand import Platform
+
+
+class Selected(NamedTuple):
+    """A server that was selected for a host and is not in its picture yet."""
+
+    need: Need
+    group: str | None = None
+    flavorid: str | None = None
 
 
 class HostState:
@@ -24,19 +35,27 @@ class HostState:
     what the resource filters compare with and ``*_sums`` the numbers they explain with; both come
     from :mod:`novalite.objects.capacity`.
     ``platforms`` are all wishes of images that the host can meet.
+    ``io_ops`` are the builds, resizes and snapshots going on, ``failed_builds`` those that failed
+    one after the other through the host's own fault, ``flavorids`` the flavors of its servers.
     Selections that are not in the picture yet are counted in all of them.
+    ``joined`` is what the host's aggregates say together; they also make its ``zone``.
     """
 
     __slots__ = (
+        "_default_zone",
         "_selected",
         "disabled",
         "disabled_reason",
         "disk_sums",
+        "failed_builds",
+        "flavorids",
         "forced_down",
         "free_disk_mb",
         "free_ram_mb",
         "free_vcpus",
         "host",
+        "io_ops",
+        "joined",
         "largest_disk_gb",
         "largest_memory_mb",
         "largest_vcpus",
@@ -58,16 +77,41 @@ class HostState:
     def __init__(self, picture: ComputeNode, *, zone: str = "nova"):
         self.host = picture.host
         self.node = picture.hypervisor_hostname
-        self.zone = zone
+        self.zone = self._default_zone = zone
+        self.joined: Joined = aggregate.NONE
         self.up = False
         self.forced_down = False
         self.disabled = False
         self.disabled_reason: str | None = None
-        self._selected: dict[str, Need] = {}
+        self._selected: dict[str, Selected] = {}
         self.update(picture)
 
     def __repr__(self) -> str:
         return f"({self.host}, {self.node}) ram: {self.free_ram_mb}MB disk: {self.free_disk_mb}MB"
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The aggregates that the service host is in."""
+        return self.joined.aggregates
+
+    @property
+    def selected(self) -> Mapping[str, Selected]:
+        """The servers (uuid) that were selected and are not in the picture yet."""
+        return MappingProxyType(self._selected)
+
+    def join(
+        self, aggregates: tuple[Aggregate, ...] | None = None, *, default_zone: str | None = None
+    ) -> None:
+        """Be in these aggregates, whose zone is the host's; None leaves as it is.
+
+        :param default_zone: the zone of hosts whose aggregates have none
+        """
+        if aggregates is not None:
+            self.joined = aggregate.joined(aggregates)
+        if default_zone is not None:
+            self._default_zone = default_zone
+        zone = self.joined.zone
+        self.zone = self._default_zone if zone is None else zone
 
     def update(self, picture: ComputeNode) -> None:
         """Take over a newer picture; what was selected since stays counted."""
@@ -77,9 +121,19 @@ class HostState:
         )
         self._count()
 
-    def consume(self, instance_uuid: str, need: Need) -> None:
-        """Count a selected server until its claim is in the picture; once however often told."""
-        self._selected[instance_uuid] = need
+    def consume(
+        self,
+        instance_uuid: str,
+        need: Need,
+        *,
+        group: str | None = None,
+        flavorid: str | None = None,
+    ) -> None:
+        """Count a selected server until its claim is in the picture; once however often told.
+
+        :param group: the uuid of its server group
+        """
+        self._selected[instance_uuid] = Selected(need, group, flavorid)
         self._count()
 
     def release(self, instance_uuid: str) -> None:
@@ -95,13 +149,13 @@ class HostState:
 
     def consume_all(self, instance_uuids: Iterable[str], need: Need) -> None:
         """Count many servers with the same need at once."""
-        self._selected.update(dict.fromkeys(instance_uuids, need))
+        self._selected.update(dict.fromkeys(instance_uuids, Selected(need)))
         self._count()
 
     def _count(self) -> None:
         picture, selected = self.picture, self._selected.values()
         memory_mb = disk_gb = vcpus = 0
-        for need in selected:
+        for need, _group, _flavorid in selected:
             memory_mb += need.memory_mb
             disk_gb += need.disk_gb
             vcpus += need.vcpus
@@ -117,3 +171,9 @@ class HostState:
         self.free_disk_mb = (disk.total - disk.used) * 1024
         self.free_vcpus = picture.vcpus * picture.cpu_allocation_ratio - vcpu.used
         self.num_instances = picture.running_vms + len(selected)
+        stats = picture.stats
+        self.io_ops = int(stats.get("io_workload", 0)) + len(selected)
+        self.failed_builds = int(stats.get("failed_builds", 0))
+        self.flavorids = frozenset(stats.get("flavorids", ())).union(
+            flavorid for _need, _group, flavorid in selected if flavorid is not None
+        )

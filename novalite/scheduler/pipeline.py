@@ -63,7 +63,10 @@ class Pipeline:
         self._shuffle = shuffle
         self._attempts = max_attempts
         self._rng = rng or random.Random()
-        self._reads = sorted({name for checked in filters for name in checked.reads})
+        self._reads = sorted(
+            {name for checked in filters for name in checked.reads}
+            | {name for weigher in weighers for name in weigher.reads}
+        )
         self._limited = {checked.resource for checked in filters if checked.resource is not None}
 
     def schedule(
@@ -101,9 +104,12 @@ class Pipeline:
         """The enabled filters in their order, for those who ask what each of them says."""
         return tuple(self._filters)
 
-    def demand(self, spec: RequestSpec) -> Demand:
-        """Return what the enabled filters may know of the request."""
-        return demands.of(spec, self._reads)
+    def demand(self, spec: RequestSpec, hosts: Sequence[HostState] = ()) -> Demand:
+        """Return what the enabled filters and weighers may know of the request.
+
+        :param hosts: where members of its server group may have been selected a moment ago
+        """
+        return demands.of(spec, self._reads, _selected_members(spec, hosts))
 
     def order(self, shortlist: Shortlist, hosts: Sequence[HostState]) -> list[int]:
         """Return the chosen host, its alternates and what else belongs to the best five.
@@ -165,7 +171,7 @@ class _Run:
     def select(self, spec: RequestSpec) -> bool:
         """Add the selection for one server; False if there is no host for it."""
         pipeline, hosts, forced = self._pipeline, self._hosts, _forced(spec)
-        demand = pipeline.demand(spec)
+        demand = pipeline.demand(spec, hosts)
         places = (spec.force_host, spec.force_node, spec.requested_host, spec.requested_node)
         key = (demand, places)
         shortlist = self._shortlists.get(key)
@@ -191,7 +197,8 @@ class _Run:
 
     def _consume(self, index: int, spec: RequestSpec, demand: Demand) -> None:
         host = self._hosts[index]
-        host.consume(spec.instance_uuid, demand.need)
+        group = None if demand.group is None else demand.group.uuid
+        host.consume(spec.instance_uuid, demand.need, group=group, flavorid=spec.flavor.flavorid)
         self.outcome.hosts.append(host)
         self._consumed.append((host, spec.instance_uuid))
         for shortlist in self._shortlists.values():
@@ -207,3 +214,16 @@ class _Run:
 
 def _forced(spec: RequestSpec) -> bool:
     return spec.force_host is not None or spec.force_node is not None
+
+
+def _selected_members(spec: RequestSpec, hosts: Sequence[HostState]) -> dict[str, str]:
+    """Return the members of the request's group that a host has been selected for since."""
+    if spec.instance_group is None:
+        return {}
+    group = spec.instance_group.uuid
+    return {
+        instance_uuid: host.host
+        for host in hosts
+        for instance_uuid, selected in host.selected.items()
+        if selected.group == group
+    }

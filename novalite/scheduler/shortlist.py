@@ -179,8 +179,7 @@ class _Ranking:
             raw = weigher.clamp(weigher.column(hosts, demand))
             # A single host is not weighed against anybody.
             shares = weigher.normalise(raw) if len(hosts) > 1 else [0.0] * len(hosts)
-            multiplier = weigher.multiplier
-            weighted = shares if multiplier == 1.0 else [multiplier * share for share in shares]
+            weighted = weigher.weighted(hosts, shares)
             self._totals = [a + b for a, b in zip(self._totals, weighted, strict=True)]
             self._raw.append(raw)
             self._normalised.append(shares)

@@ -12,8 +12,12 @@ class Weigher:
     """Base of all weighers: more is better when the multiplier is positive.
 
     ``minval`` and ``maxval`` are fixed ends of the scale; an end that is None is the least or the
-    greatest weight among the hosts.
+    greatest weight among the hosts. ``option`` holds the multiplier; metadata of that name on a
+    host's aggregates replaces it there, the least of several. ``reads`` is as for filters.
     """
+
+    reads: ClassVar[tuple[str, ...]] = ()
+    option: ClassVar[str] = ""
 
     minval: ClassVar[float | None] = None
     maxval: ClassVar[float | None] = None
@@ -25,6 +29,23 @@ class Weigher:
     def name(self) -> str:
         """The name in decisions."""
         return type(self).__name__
+
+    def applies(self, demand: Demand) -> bool:
+        """Tell whether weights could differ for this demand; False: all hosts weigh the same."""
+        return True
+
+    def multiplier_on(self, host: HostState) -> float:
+        """Return the multiplier in force on one host."""
+        return host.joined.least.get(self.option, self.multiplier)
+
+    def weighted(self, hosts: Sequence[HostState], shares: list[float]) -> list[float]:
+        """Return the normalised weights times the multiplier in force on each host."""
+        multiplier, option = self.multiplier, self.option
+        if any(option in joined.least for joined in {host.joined for host in hosts}):
+            return [
+                share * self.multiplier_on(host) for share, host in zip(shares, hosts, strict=True)
+            ]
+        return shares if multiplier == 1.0 else [multiplier * share for share in shares]
 
     def weigh(self, host: HostState, demand: Demand) -> float:
         """Return the raw weight of one host."""

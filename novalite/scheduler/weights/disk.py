@@ -11,6 +11,7 @@ from novalite.scheduler.weights import base
 class DiskWeigher(base.Weigher):
     """A positive multiplier spreads servers over hosts, a negative one fills hosts up."""
 
+    option = "disk_weight_multiplier"
     minval = 0
 
     def column(self, hosts: Sequence[HostState], demand: Demand) -> list[float]:

@@ -23,6 +23,13 @@ OPTS: list[cfg.Opt] = [
         mutable=True,
         help="Seconds by which a scheduler's look for changed hosts is held back.",
     ),
+    cfg.BoolOpt(
+        "ignore_generations",
+        default=False,
+        mutable=True,
+        help="Let a compute take limits for fresh whatever picture they were computed from, for "
+        "tests: a claim that stale limits refuse is then a failure of the host.",
+    ),
 ]
 
 

@@ -195,6 +195,13 @@ USUAL: Sections = {
     "DEFAULT": {"reserved_host_memory_mb": 512, "reserved_host_disk_mb": 0},
     "fake_libvirt": {"local_gb": 199},
 }
+# What the host says of a claim of 60 GB under the limit of its former disk.
+INCIDENT = [
+    "Attempting claim: memory 2048 MB, disk 60 GB, vcpus 1 CPU",
+    "Total disk: 111710 GB, used: 181.00 GB",
+    "disk limit: 199.00 GB, free: 18.00 GB",
+]
+REFUSED = "Insufficient compute resources: Free disk 18.00 GB < requested 60 GB."
 SEEN = {"memory_mb_used": 512, "local_gb": 199, "local_gb_used": 0}
 
 
@@ -258,31 +265,52 @@ class TestStalePicture:
 
     def test_the_incident_of_the_stale_limits(self, held_back: Cloud) -> None:
         cloud = held_back
-        flavor = cloud.api.flavor("sixty", ram=2048, disk=60)
+        uuid = self.boot_sixty(cloud)
+        assert cloud.api.wait(uuid)["OS-EXT-SRV-ATTR:host"] == FIRST
+        claims = self.claims(cloud, uuid)
+        assert [text for text in claims if "disk" in text] == [
+            *INCIDENT,
+            f"{REFUSED} (the limits are from an older picture of this host)",
+            *INCIDENT[:2],
+            "disk limit: 111710.00 GB, free: 111529.00 GB",
+        ]
+        assert claims[-1] == "Claim successful"
+        self.assert_forgiven(cloud, uuid)
+
+    def test_the_incident_happens_without_the_look_at_generations(self, held_back: Cloud) -> None:
+        cloud = held_back
+        cloud.configure({"testing": {"ignore_generations": True}}, FIRST)
+        try:
+            uuid = self.boot_sixty(cloud)
+            fault = cloud.api.wait(uuid, "ERROR")["fault"]
+        finally:
+            cloud.configure({"testing": {"ignore_generations": False}}, FIRST)
+            cloud.reload(FIRST)
+        assert fault["message"] == RETRIES.format(uuid)
+        assert fault["details"] == f"{FIRST}: {REFUSED}"
+        claims = self.claims(cloud, uuid)
+        assert [text for text in claims if "disk" in text] == [*INCIDENT, REFUSED]
+        assert history.decoded(faults.action(cloud, uuid)["failures"]) == [FIRST]
+        cloud.assert_books()
+
+    def boot_sixty(self, cloud: Cloud) -> str:
+        """Let the disk grow unseen, and ask for 60 GB of it."""
         sections: Sections = {
             "DEFAULT": {"reserved_host_disk_mb": 181 * 1024},
             "fake_libvirt": {"local_gb": 111710},
         }
         change(cloud, sections, local_gb=111710, local_gb_used=181)
-        uuid = cloud.api.boot(flavor=flavor)
-        assert cloud.api.wait(uuid)["OS-EXT-SRV-ATTR:host"] == FIRST
-        claims = [
+        known = {flavor["name"]: flavor["id"] for flavor in cloud.api.get("/flavors")["flavors"]}
+        flavor = known.get("sixty") or cloud.api.flavor("sixty", ram=2048, disk=60)
+        return cloud.api.boot(flavor=flavor)
+
+    def claims(self, cloud: Cloud, uuid: str) -> list[str]:
+        """Return what the first host logs of the server's claims."""
+        return [
             line.text
             for line in lines.read(cloud, FIRST)
             if line.instance == uuid and line.logger == "novalite.compute.claims"
         ]
-        assert [text for text in claims if "disk" in text] == [
-            "Attempting claim: memory 2048 MB, disk 60 GB, vcpus 1 CPU",
-            "Total disk: 111710 GB, used: 181.00 GB",
-            "disk limit: 199.00 GB, free: 18.00 GB",
-            "Insufficient compute resources: Free disk 18.00 GB < requested 60 GB. (the limits are "
-            "from an older picture of this host)",
-            "Attempting claim: memory 2048 MB, disk 60 GB, vcpus 1 CPU",
-            "Total disk: 111710 GB, used: 181.00 GB",
-            "disk limit: 111710.00 GB, free: 111529.00 GB",
-        ]
-        assert claims[-1] == "Claim successful"
-        self.assert_forgiven(cloud, uuid)
 
     def test_no_other_host_has_room(self, held_back: Cloud) -> None:
         cloud = held_back

@@ -135,6 +135,14 @@ def test_stale_is_said_only_to_limits_of_an_older_picture(tracker):
     assert claim(tracker, "a", limits=small).stale
 
 
+def test_nothing_is_stale_where_tests_say_so(make_tracker):
+    tracker = make_tracker(testing__ignore_generations=True)
+    small = Limits(memory_mb=600.0, generation=tracker.picture("node1").generation)
+    claim(tracker, "b", Need(0, 0, 1))
+    refused = claim(tracker, "a", limits=small)
+    assert refused.reason is not None and not refused.stale
+
+
 def test_totals_that_shrank_bind_a_claim_with_older_limits(tracker, driver):
     limits = Limits(memory_mb=24576.0, generation=tracker.picture("node1").generation)
     claim(tracker, "b")

@@ -331,3 +331,17 @@ class BuildCancelled(NovaliteException):
 
 class ConfigurationError(NovaliteException):
     msg_fmt = "%(reason)s"
+
+
+# Answers of a neighbour to what was asked for; any host would get the same.
+_REFUSALS = frozenset({400, 403, 404, 409})
+
+
+def is_of_request(error: Exception) -> bool:
+    """Tell whether a build failed for what was asked for and not for the host it was tried on.
+
+    A bad image or flavor, a port that is taken, a quota: another host would fail alike.
+    """
+    if isinstance(error, NeighborError):
+        return error.kwargs.get("status") in _REFUSALS
+    return isinstance(error, (Invalid, NotFound, Conflict, Forbidden))

@@ -121,11 +121,14 @@ class Attempt(Work):
         finish.network_info = self.network_info
         return finish
 
-    def failure(self, fault: InstanceFault, *, guest_left: bool) -> build.Finish:
-        """Return the message that the build failed; with a guest left it goes nowhere else."""
+    def failure(self, fault: InstanceFault, error: Exception, *, guest_left: bool) -> build.Finish:
+        """Return the message that the build failed.
+
+        With a guest left it goes nowhere else, nor if any host would fail alike.
+        """
         finish = self._finish()
-        finish.fault = fault
-        finish.reschedule, finish.guest_left = not guest_left, guest_left
+        finish.fault, finish.guest_left = fault, guest_left
+        finish.reschedule = not guest_left and not exception.is_of_request(error)
         return finish
 
     def _finish(self) -> build.Finish:
@@ -143,9 +146,10 @@ class Attempt(Work):
         """Word the fault: the message is for the user, the details for administrators."""
         message = cause(error)
         details = f"{message}\n{inner}".rstrip()
-        if guest_left:
+        if guest_left or exception.is_of_request(error):
             message = exception.BuildAbortException(
-                instance_uuid=self.instance_uuid, reason=CANNOT_CLEAN_UP
+                instance_uuid=self.instance_uuid,
+                reason=CANNOT_CLEAN_UP if guest_left else message,
             ).message()
         return InstanceFault(500, message, details, self.host.name, time.time())
 

@@ -288,7 +288,7 @@ class Build(Attempt):
         self.give_back_network()
         self.host.tracker.release(self.node, self.instance_uuid, self.token)
         fault = self.fault(error, inner, guest_left=guest_left)
-        finish = self.failure(fault, guest_left=guest_left)
+        finish = self.failure(fault, error, guest_left=guest_left)
         if not self.host.hand.move(self, Stage.RUNNING, Stage.FAILED):
             self.end()
             return

@@ -90,6 +90,8 @@ def finish_failed(
     guest_left = item.guest_left or other
     if not item.reschedule:
         fault.created_at = fault.created_at or time.time()
+        reasons = [*action.args.get("tried", []), f"{host}: {fault.details or fault.message}"]
+        fault.details = "\n".join(reasons)
         if not builds.fail(conn, action, fault):
             # A delete was committed after the look above; what is here is its own by now.
             return Outcome(Verdict.DONE, "the attempt was left meanwhile")

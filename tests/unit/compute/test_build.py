@@ -285,6 +285,43 @@ def test_a_failed_network_is_a_failed_build(world):
     assert ("spawn", request.instance.uuid) not in world.driver.calls
 
 
+OF_THE_REQUEST = [
+    exception.ImageNotActive(image_id="i1"),
+    exception.FlavorTooSmall(resource="disk"),
+    exception.PortInUse(port_id="p1"),
+    exception.PolicyNotAuthorized(action="create_port"),
+    exception.NeighborError(service="network", status=409, reason="No more IP addresses"),
+]
+OF_THE_HOST = [
+    exception.HypervisorError(reason="no such CPU model"),
+    exception.PortBindingFailed(port_id="p1"),
+    exception.NeighborError(service="network", status=500, reason="oops"),
+    exception.NeighborError(service="network", status=401, reason="who are you"),
+    exception.NeighborUnavailable(service="network"),
+    OSError("disk"),
+]
+
+
+@pytest.mark.parametrize("error", OF_THE_REQUEST, ids=lambda error: type(error).__name__)
+def test_what_any_host_would_refuse_ends_the_build(world, error):
+    request = request_for(networks=[PRIVATE])
+    world.network.fail_allocate = error
+    world.boot(request)
+    [finish] = world.conductor.items(build.Finish)
+    assert not finish.reschedule and not finish.guest_left
+    assert finish.fault.message == f"Build of instance {request.instance.uuid} aborted: {error}"
+    assert finish.fault.details == str(error)
+    assert world.books().memory_mb_used == 512, "nothing is leaked in the books"
+
+
+@pytest.mark.parametrize("error", OF_THE_HOST, ids=lambda error: type(error).__name__)
+def test_what_another_host_may_do_is_tried_there(world, error):
+    world.network.fail_allocate = error
+    world.boot(request_for(networks=[PRIVATE]))
+    [finish] = world.conductor.items(build.Finish)
+    assert finish.reschedule and "aborted" not in finish.fault.message
+
+
 def test_an_unknown_error_shows_its_trace_to_administrators_only(world):
     world.driver.fail_spawn = ZeroDivisionError("inner text")
     world.boot(request_for())

@@ -338,6 +338,15 @@ class TestFinishFailed:
         assert fault.details == "h1: disk 1\nh2: disk 2\nh3: disk 3"
         assert books.action(action.id).state == "error"
 
+    def test_without_reschedule_the_reasons_of_former_attempts_are_kept(self, books):
+        server, action = books.begun()
+        books.finish(action, fault="no CPU")
+        second = books.restart(action, "h2")
+        books.begin(second, 2, host="h2")
+        books.finish(second, 2, host="h2", fault="image is broken", reschedule=False)
+        assert books.fault(server.uuid).details == "h1: no CPU\nh2: image is broken"
+        assert books.action(action.id).failures == ["h1"]
+
     def test_without_reschedule_ends_at_once(self, books):
         server, action = books.begun()
         outcome = books.finish(action, fault="image is broken", reschedule=False)

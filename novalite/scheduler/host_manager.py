@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from novalite.objects.aggregate import Aggregate
 from novalite.objects.compute_node import ComputeNode
 from novalite.objects.request_spec import RequestSpec
 from novalite.objects.service import Service
@@ -27,6 +28,10 @@ HostRecord = tuple[ComputeNode, Service]
 Load = Callable[[float | None, Mapping[str, ComputeNode]], tuple[Sequence[HostRecord], float]]
 # unplaced(uuids) returns those of these servers that are being built and have no host yet.
 Unplaced = Callable[[Sequence[str]], set[str]]
+# aggregates(version) returns the present version with each service host's aggregates, of hosts
+# that are in any; None if that still is the version. The first call has no version.
+AggregatesOf = Mapping[str, tuple[Aggregate, ...]]
+Aggregates = Callable[[int | None], tuple[int, AggregatesOf] | None]
 
 # Seconds for which a selection counts if nobody says what became of it.
 OVERLAY_LIFE = 15.0
@@ -73,6 +78,10 @@ class _Entry:
         return now + (down_time - age if state.up else -down_time - age)
 
 
+def no_aggregates(_version: int | None) -> None:
+    """Answer as a cloud without any aggregate does."""
+
+
 class HostManager:
     """All hosts of the cloud, shared by the threads of one scheduler."""
 
@@ -81,11 +90,13 @@ class HostManager:
         load: Load,
         settings: Settings,
         unplaced: Unplaced = set,
+        aggregates: Aggregates = no_aggregates,
         *,
         clock: Callable[[], float] = time.monotonic,
     ):
         self._load = load
         self._unplaced = unplaced
+        self._read_aggregates = aggregates
         self._settings = settings
         self._clock = clock
         # Guards the hosts; held while a batch is decided.
@@ -94,6 +105,8 @@ class HostManager:
         self._states: list[HostState] = []
         # The newest picture of each node; only the poll touches it.
         self._pictures: dict[str, ComputeNode] = {}
+        self._aggregates: AggregatesOf = {}
+        self._aggregates_version: int | None = None
         self._look_again = float("-inf")
         # Selected servers that no picture names yet: node and end of life, oldest first.
         self._overlays: dict[str, tuple[str, float]] = {}
@@ -151,7 +164,10 @@ class HostManager:
         over = self._over()
         everything = started - self._swept_at >= self._settings.sweep_interval
         records, mark = self._load(None if everything else self._mark, self._pictures)
+        joined = self._read_aggregates(self._aggregates_version)
         with self._lock:
+            if joined is not None:
+                self._join(*joined)
             for node, service in records:
                 self._take(node, service, started)
             if everything:
@@ -177,6 +193,7 @@ class HostManager:
         entry = self._entries.get(name)
         if entry is None:
             state = HostState(node, zone=self._settings.default_zone)
+            state.join(self._aggregates.get(node.host, ()))
             entry = self._entries[name] = _Entry(state, service, read_at)
             self._states.append(state)
             self._pictures[name] = node
@@ -195,6 +212,14 @@ class HostManager:
         for instance_uuid in node.instances:
             if self._overlays.get(instance_uuid, ("", 0.0))[0] == name:
                 self._drop(instance_uuid)
+
+    def _join(self, version: int, aggregates: AggregatesOf) -> None:
+        """Tell the hosts in which aggregates they are now."""
+        for entry in self._entries.values():
+            now = aggregates.get(entry.state.host, ())
+            if now != entry.state.aggregates:
+                entry.state.join(now)
+        self._aggregates, self._aggregates_version = aggregates, version
 
     def _forget_nodes(self, known: set[str]) -> None:
         gone = [name for name in self._entries if name not in known]

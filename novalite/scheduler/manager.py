@@ -33,6 +33,7 @@ class SchedulerManager:
 
     :param load: brings changed hosts, see :mod:`novalite.scheduler.host_manager`
     :param unplaced: tells which of these servers are still to be placed
+    :param aggregates: brings the hosts' aggregates when they have changed
     :param fail: ends the process with a reason
     :param leads: keeps the record of the service, which all workers of a host share
     :param checks: tell whether what *load* reads from is there
@@ -48,12 +49,13 @@ class SchedulerManager:
         fail: Callable[[str], None],
         checks: Sequence[health.Check] = (),
         *,
+        aggregates: host_manager.Aggregates = host_manager.no_aggregates,
         leads: bool = True,
     ):
         self.conf = conf
         self._checks = checks
         self._pipeline = make_pipeline(conf)
-        self._hosts = host_manager.HostManager(load, _settings(conf), unplaced)
+        self._hosts = host_manager.HostManager(load, _settings(conf), unplaced, aggregates)
         self._heartbeat = Heartbeat(conf, conductor, fail, leads=leads)
 
     # -- life

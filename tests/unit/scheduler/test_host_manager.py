@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from novalite import exception
+from novalite.objects.aggregate import Aggregate
 from novalite.objects.capacity import Need
 from novalite.scheduler.host_manager import OVERLAY_LIFE, HostManager, Settings
 from tests.unit.scheduler import fakes
@@ -78,6 +79,42 @@ def select(manager, uuid, name, memory_mb=1000):
 
 
 # -- reading
+
+
+class Aggregates:
+    """What a database would say about aggregates, with the versions that were asked with."""
+
+    def __init__(self):
+        self.version = 1
+        self.hosts = {}
+        self.asked = []
+
+    def put(self, **hosts):
+        self.version += 1
+        self.hosts = hosts
+
+    def __call__(self, version):
+        self.asked.append(version)
+        return None if version == self.version else (self.version, self.hosts)
+
+
+def test_aggregates_are_joined_when_they_change(books, clock):
+    aggregates = Aggregates()
+    manager = HostManager(books.load, Settings(), aggregates=aggregates, clock=clock)
+    left, fast = Aggregate(1, "a1", "left", "left"), Aggregate(2, "a2", "fast", None, {"ssd": "1"})
+    books.put(fakes.node("h1"))
+    books.put(fakes.node("n2", host="h2"))
+    aggregates.put(h1=(left,), h2=(left, fast))
+    hosts = read(manager, clock)
+    assert [host.zone for host in hosts.values()] == ["left", "left"]
+    assert hosts["n2"].aggregates == (left, fast)
+    aggregates.put(h2=(fast,), h3=(left,))
+    books.put(fakes.node("h3"))
+    hosts = read(manager, clock)
+    assert [host.zone for host in hosts.values()] == ["nova", "nova", "left"]
+    assert [host.aggregates for host in hosts.values()] == [(), (fast,), (left,)]
+    read(manager, clock)
+    assert aggregates.asked == [None, 2, 3]
 
 
 def test_first_everything_then_what_changed(manager, books, clock):

@@ -341,7 +341,7 @@ class TestFinishFailed:
     def test_without_reschedule_the_reasons_of_former_attempts_are_kept(self, books):
         server, action = books.begun()
         books.finish(action, fault="no CPU")
-        second = books.restart(action, "h2")
+        second = books.restart(action, "h2", args=books.action(action.id).args)
         books.begin(second, 2, host="h2")
         books.finish(second, 2, host="h2", fault="image is broken", reschedule=False)
         assert books.fault(server.uuid).details == "h1: no CPU\nh2: image is broken"

@@ -147,9 +147,12 @@ class HostState:
         made._selected = dict(self._selected)
         return made
 
-    def consume_all(self, instance_uuids: Iterable[str], need: Need) -> None:
-        """Count many servers with the same need at once."""
-        self._selected.update(dict.fromkeys(instance_uuids, Selected(need)))
+    def consume_all(
+        self, instance_uuids: Iterable[str], need: Need, *, flavorid: str | None = None
+    ) -> None:
+        """Count many equal servers at once."""
+        made = Selected(need, flavorid=flavorid)
+        self._selected.update(dict.fromkeys(instance_uuids, made))
         self._count()
 
     def _count(self) -> None:

@@ -17,9 +17,10 @@ from novalite import exception, health, log, periodic, rpc
 from novalite.conductor import rpcapi as conductor_rpcapi
 from novalite.objects import selection
 from novalite.objects.decision import Decision
+from novalite.objects.inquiry import CapacityReport, Examination
 from novalite.objects.request_spec import RequestSpec
 from novalite.objects.selection import SelectAnswer, SelectRequest
-from novalite.scheduler import filters, host_manager, weights
+from novalite.scheduler import filters, host_manager, inquiry, weights
 from novalite.scheduler.heartbeat import Heartbeat
 from novalite.scheduler.host_state import HostState
 from novalite.scheduler.pipeline import Outcome, Pipeline
@@ -119,6 +120,49 @@ class SchedulerManager:
             time.sleep(0)
         return answers
 
+    def examine_hosts(self, spec: RequestSpec, names: list[str]) -> Examination:
+        """Tell what all filters say of hosts; nothing is selected and nothing changes.
+
+        :raises exception.DatabaseUnavailable: the hosts cannot be read
+        """
+        pipeline = self._pipeline
+        hosts, age = self._copies(spec)
+        examiner = inquiry.Examiner(pipeline, hosts, spec)
+        answer = examiner.examination(names, age)
+        for index in inquiry.named(hosts, names)[0]:
+            answer.hosts.append(examiner.verdict(index))
+            time.sleep(0)
+        return answer
+
+    def count_capacity(self, spec: RequestSpec, names: list[str]) -> CapacityReport:
+        """Count how many such servers more fit hosts; nothing is selected and nothing changes.
+
+        :raises exception.DatabaseUnavailable: the hosts cannot be read
+        """
+        pipeline = self._pipeline
+        hosts, age = self._copies(spec)
+        demand = pipeline.demand(spec, hosts)
+        indexes, unknown = inquiry.named(hosts, names)
+        report = inquiry.report(demand.need, unknown, age)
+        for index in indexes:
+            counted = inquiry.capacity_of(pipeline, hosts[index], demand, spec.flavor.flavorid)
+            report.hosts.append(counted)
+            time.sleep(0)
+        return report
+
+    def _copies(self, spec: RequestSpec) -> tuple[list[HostState], float]:
+        """Return copies of the hosts that do not count this server's own selection, and their age.
+
+        Questions are answered outside of the lock, so that no build waits for them.
+        """
+        self._hosts.refresh(fresh=True)
+        with self._hosts.hosts() as hosts:
+            copies = [host.copy() for host in hosts]
+            age = self._hosts.picture_age()
+        for host in copies:
+            host.release(spec.instance_uuid)
+        return copies, age
+
     def _answer(
         self, pipeline: Pipeline, request: SelectRequest, *, final: bool
     ) -> SelectAnswer | None:
@@ -180,7 +224,7 @@ class SchedulerManager:
 class SchedulerEndpoint:
     """Topic ``scheduler``."""
 
-    target = messaging.Target(version="1.0")
+    target = messaging.Target(version="1.1")
 
     def __init__(self, manager: SchedulerManager):
         self._manager = manager
@@ -191,6 +235,20 @@ class SchedulerEndpoint:
     ) -> list[SelectAnswer]:
         """See SchedulerAPI.select_destinations."""
         return self._manager.select_destinations(context, requests)
+
+    @rpc.expose
+    def examine_hosts(
+        self, context: context_module.RequestContext, spec: RequestSpec, hosts: list[str]
+    ) -> Examination:
+        """See SchedulerAPI.examine_hosts."""
+        return self._manager.examine_hosts(spec, hosts)
+
+    @rpc.expose
+    def count_capacity(
+        self, context: context_module.RequestContext, spec: RequestSpec, hosts: list[str]
+    ) -> CapacityReport:
+        """See SchedulerAPI.count_capacity."""
+        return self._manager.count_capacity(spec, hosts)
 
 
 def make_pipeline(conf: cfg.ConfigOpts) -> Pipeline:

@@ -39,6 +39,11 @@ CONTRACT: dict[str, tuple[str, ...]] = {
     ),
     "conductor_tasks 1.0": ("run_reservations(reservation_ids: list[str]) -> None",),
     "scheduler 1.0": ("select_destinations(requests: list[SelectRequest]) -> list[SelectAnswer]",),
+    "scheduler 1.1": (
+        "count_capacity(spec: RequestSpec, hosts: list[str]) -> CapacityReport",
+        "examine_hosts(spec: RequestSpec, hosts: list[str]) -> Examination",
+        "select_destinations(requests: list[SelectRequest]) -> list[SelectAnswer]",
+    ),
 }
 # client class -> endpoint class
 SIDES = {

@@ -6,11 +6,8 @@ hosts, options and numbers, computed by the same sums that refused the server; a
 is what a tenant can do. Pure.
 """
 
-import math
-from collections.abc import Iterable
-
+from novalite.objects import change
 from novalite.objects.decision import Decision, Miss, filter_name, where
-from novalite.objects.reason import Reason, number
 
 # What is said of one host and of several hosts that a filter removed with this code.
 COUNTED = {
@@ -30,12 +27,6 @@ COUNTED = {
 }
 _REMOVED = "removed by {filter}"
 
-# resource in a code: what it is called, its unit, its ratio.
-_RESOURCES = {
-    "memory": ("memory", " MB", "ram_allocation_ratio"),
-    "disk": ("disk", " GB", "disk_allocation_ratio"),
-    "vcpu": ("vcpus", " vcpus", "cpu_allocation_ratio"),
-}
 _NEAREST = 3
 _OTHER_HOST = ("not_forced_host", "not_requested_host")
 
@@ -119,58 +110,10 @@ def for_admin(decision: Decision) -> list[str]:
     found: dict[str, list[str]] = {}
     for miss in misses[:_NEAREST]:
         place = where(miss.host, miss.node)
-        found.setdefault(listed(list(_changes(miss))), []).append(place)
-    return [f"on {listed(hosts)}: {changes}" for changes, hosts in found.items()]
+        changes = [each.text for each in change.all_of(miss.reasons, miss.host)]
+        found.setdefault(listed(changes), []).append(place)
+    return [f"on {listed(hosts)}: {text}" for text, hosts in found.items()]
 
 
 def _code(miss: Miss) -> str:
     return miss.reasons[0][1].code if miss.reasons else ""
-
-
-def _changes(miss: Miss) -> Iterable[str]:
-    for name, reason in miss.reasons:
-        kind, _, resource = reason.code.rpartition("_")
-        if resource in _RESOURCES and kind == "not_enough":
-            yield _more_room(reason, resource)
-        elif resource in _RESOURCES and kind == "larger_than_host":
-            yield _smaller_flavor(reason, resource)
-        else:
-            yield _change(name, reason, miss.host)
-
-
-def _more_room(reason: Reason, resource: str) -> str:
-    """Say by how much the ratio or the free room has to grow."""
-    _words, unit, option = _RESOURCES[resource]
-    if reason.need is None or reason.used is None or reason.limit is None or not reason.total:
-        return f"free some {resource}"
-    lacking = math.ceil(reason.need - (reason.limit - reason.used))
-    ratio = math.ceil(round((reason.used + reason.need) / reason.total * 100, 6)) / 100
-    return f"raise {option} from {number(reason.ratio)} to {number(ratio)}, or free {lacking}{unit}"
-
-
-def _smaller_flavor(reason: Reason, resource: str) -> str:
-    words, unit, _option = _RESOURCES[resource]
-    return (
-        f"use a flavor of at most {number(reason.total)}{unit} instead of {number(reason.need)}, "
-        f"or a larger host (no ratio helps: one server never gets more {words} than the host has)"
-    )
-
-
-def _change(name: str, reason: Reason, host: str) -> str:
-    if reason.code == "host_disabled":
-        why = f" (it was disabled for: {reason.detail})" if reason.detail else ""
-        return f"`openstack compute service set --enable {host} nova-compute`{why}"
-    if reason.code == "host_down" and reason.detail == "forced down":
-        return f"`openstack compute service set --up {host} nova-compute` (it was forced down)"
-    if reason.code == "host_down":
-        return (
-            "start novalite-compute, or see in its log why it does not report "
-            "(a host counts as down after service_down_time without a report)"
-        )
-    if reason.code == "already_tried":
-        return "mend what failed there (see the attempts below), then create the server anew"
-    if reason.code == "wrong_zone":
-        return f"ask for availability zone {reason.detail}, or for none"
-    if reason.code == "image_not_supported":
-        return f"use an image that the host can run (this one wants {reason.detail})"
-    return f"satisfy {name}: {reason.text()}"

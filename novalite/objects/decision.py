@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from novalite.objects import base
+from novalite.objects import base, change
 from novalite.objects.capacity import Need
 from novalite.objects.reason import WORDS, Reason, number
 
@@ -168,6 +168,8 @@ class Decision:
         for miss in self.misses:
             lines.append(f"Not {where(miss.host, miss.node)}:")
             lines.extend(f"  {name}: {reason.text()}" for name, reason in miss.reasons)
+            changes = change.all_of(miss.reasons, miss.host)
+            lines.append(f"  To let it in: {' and '.join(each.text for each in changes)}")
         lines.extend(self._weight_lines())
         if self.host is not None:
             lines.append(f"Chosen: {where(self.host, self.node)}.")
@@ -186,7 +188,8 @@ class Decision:
     def _weight_lines(self) -> Iterable[str]:
         for row in self.weights:
             parts = ", ".join(
-                f"{name} {number(raw)} -> {normalised:.3f} x {number(multiplier)}"
+                f"{name} {number(raw)} -> {normalised:.3f} x {number(multiplier)} = "
+                f"{multiplier * normalised:.3f}"
                 for (name, multiplier), raw, normalised in zip(
                     # A host that was not weighed against any other has no numbers.
                     self.weighers,
@@ -219,17 +222,19 @@ class Decision:
             "node": self.node,
             "forced": self.forced,
             "misses": [_miss_view(miss) for miss in self.misses],
-            "weights": [self._weighed_view(row) for row in self.weights],
-            "room": [_reason_view(reason) for reason in self.room],
+            "weights": [self.weighed_view(row) for row in self.weights],
+            "room": [reason_view(reason) for reason in self.room],
             "picture_age": self.picture_age,
             "took": self.took,
         }
 
-    def _weighed_view(self, row: Weighed) -> dict[str, Any]:
+    def weighed_view(self, row: Weighed) -> dict[str, Any]:
+        """Return the weights of one host under names: raw, normalised, multiplied, in all."""
         columns = zip(self.weighers, row.raw, row.normalised, strict=bool(row.raw))
         return {
             "host": row.host,
             "node": row.node,
+            "picture": row.picture,
             "total": row.total,
             "weighers": [
                 {
@@ -270,11 +275,19 @@ def _miss(row: Any) -> Miss:
 
 
 def _miss_view(miss: Miss) -> dict[str, Any]:
-    reasons = [{"filter": name} | _reason_view(reason) for name, reason in miss.reasons]
-    return {"host": miss.host, "node": miss.node, "reasons": reasons}
+    reasons = [{"filter": name} | reason_view(reason) for name, reason in miss.reasons]
+    changes = [each.view() for each in change.all_of(miss.reasons, miss.host)]
+    return {
+        "host": miss.host,
+        "node": miss.node,
+        "picture": miss.picture,
+        "reasons": reasons,
+        "changes": changes,
+    }
 
 
-def _reason_view(reason: Reason) -> dict[str, Any]:
+def reason_view(reason: Reason) -> dict[str, Any]:
+    """Return code, numbers and words of a reason, as JSON primitives."""
     known = {name: value for name, value in reason._asdict().items() if value is not None}
     return known | {"text": reason.text()}
 

@@ -97,9 +97,12 @@ def test_text_tells_everything():
     assert "Wanted: 2048 MB memory, 300 GB disk, 1 vcpus." in text
     assert "RamFilter: 3 -> 1 (not enough memory: 2)" in text
     assert "Not host-b (node node-b):" in text
+    assert (
+        "  To let it in: raise ram_allocation_ratio from 1.5 to 1.54, or free 512 MB and " in text
+    )
     assert "Pictures of the hosts were 0.02 s old; deciding took 1.5 ms." in text
     text = success().text()
-    assert "Weight -1.0000 host-b (node node-b): RAMWeigher 2000 -> 1.000 x 1, CPUWeigher" in text
+    assert "Weight -1.0000 host-b (node node-b): RAMWeigher 2000 -> 1.000 x 1 = 1.000," in text
     assert "Chosen: host-a." in text
     forced = Decision(hosts=1, survivors=1, host="h", node="h", forced=True)
     assert "filters were skipped, no limits set" in forced.text()

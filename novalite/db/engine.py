@@ -8,7 +8,6 @@ Work is a function that takes a connection. :meth:`Database.transaction` may run
 import logging
 import random
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +21,7 @@ from sqlalchemy.sql import functions
 
 from novalite import counters, exception, health
 from novalite.db import drivers, faults
+from novalite.db.sqlite_writer import SQLiteWriter
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -79,10 +79,9 @@ class Database:
         played = conf.testing.database_faults
         self._faults = faults.Faults(played) if played else None
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        # One writer at a time in this process; other processes are met by BEGIN IMMEDIATE.
-        self._writer_lock = threading.Lock()
         self._engine = self._make_engine(int(conf.database.max_pool_size), 1.0)
         self._writer = self._make_engine(1, 0.0) if self.is_sqlite else self._engine
+        self._sqlite = SQLiteWriter(self._writer, lambda: float(conf.database.lock_timeout))
 
     def _make_engine(self, size: int, busy_timeout: float) -> sa.Engine:
         # The values of statements are the users': they must not be in the text of an error.
@@ -172,7 +171,7 @@ class Database:
         while True:
             try:
                 counters.add("sql_transactions")
-                return self._sqlite_write(work) if self.is_sqlite else self._server_write(work)
+                return self._sqlite.write(work) if self.is_sqlite else self._server_write(work)
             except _CALLERS:
                 raise
             except exc.DBAPIError as error:
@@ -188,34 +187,6 @@ class Database:
     def _server_write(self, work: Callable[[sa.Connection], T]) -> T:
         with self._engine.begin() as conn:
             return work(conn)
-
-    def _sqlite_write(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._writer_lock, self._writer.connect() as conn:
-            raw: Any = conn.connection.driver_connection
-            self._begin_immediate(raw)
-            try:
-                result = work(conn)
-                raw.execute("COMMIT")
-                return result
-            except BaseException:
-                if raw.in_transaction:
-                    raw.execute("ROLLBACK")
-                raise
-
-    def _begin_immediate(self, raw: Any) -> None:
-        """Take SQLite's write lock, asking again every millisecond while another process has it."""
-        end = time.monotonic() + float(self._conf.database.lock_timeout)
-        while True:
-            try:
-                raw.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) and "busy" not in str(error):
-                    raise
-                if time.monotonic() >= end:
-                    LOG.warning("Database is locked for %s s", self._conf.database.lock_timeout)
-                    raise exception.DatabaseUnavailable() from error
-                time.sleep(0.001)
 
 
 def _look(conn: sa.Connection) -> None:

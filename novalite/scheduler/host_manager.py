@@ -18,6 +18,7 @@ from novalite.objects.aggregate import Aggregate
 from novalite.objects.compute_node import ComputeNode
 from novalite.objects.request_spec import RequestSpec
 from novalite.objects.service import Service
+from novalite.scheduler.fleet import Fleet
 from novalite.scheduler.host_state import HostState
 
 LOG = logging.getLogger(__name__)
@@ -42,20 +43,26 @@ class Settings:
     """The numbers that steer the host manager, in seconds.
 
     ``refresh_interval`` is the least time between the starts of two polls, ``sweep_interval`` the
-    time between two readings of everything, ``default_zone`` the zone of every host.
+    time between two readings of everything, ``default_zone`` the zone of hosts whose aggregates
+    have none. ``compare`` compares all that is kept with what is found afresh, for tests.
     """
 
     service_down_time: float = 60.0
     refresh_interval: float = 0.05
     sweep_interval: float = 60.0
     default_zone: str = "nova"
+    compare: bool = False
 
 
 @dataclass(slots=True)
 class _Entry:
-    """One node: its state, its service as read last, and when that was on our clock."""
+    """One node: its state, its service as read last, and when that was on our clock.
+
+    ``index`` is the node's in the fleet.
+    """
 
     state: HostState
+    index: int
     service: Service
     read_at: float
 
@@ -65,17 +72,21 @@ class _Entry:
             return None
         return self.service.age + (now - self.read_at)
 
-    def look(self, now: float, down_time: float) -> float:
+    def look(self, fleet: Fleet, now: float, down_time: float) -> float:
         """Set whether the host is up; return the moment at which that may change by itself."""
-        state, age = self.state, self.age(now)
-        state.up = not self.service.forced_down and age is not None and abs(age) <= down_time
-        state.disabled = self.service.disabled
-        state.disabled_reason = self.service.disabled_reason
-        state.forced_down = self.service.forced_down
-        if self.service.forced_down or age is None or age > down_time:
+        service, age = self.service, self.age(now)
+        up = not service.forced_down and age is not None and abs(age) <= down_time
+        fleet.service(
+            self.index,
+            up=up,
+            forced_down=service.forced_down,
+            disabled=service.disabled,
+            reason=service.disabled_reason,
+        )
+        if service.forced_down or age is None or age > down_time:
             return float("inf")
         # A last report in the future counts as down until the clock has come near it.
-        return now + (down_time - age if state.up else -down_time - age)
+        return now + (down_time - age if up else -down_time - age)
 
 
 def no_aggregates(_version: int | None) -> None:
@@ -102,7 +113,7 @@ class HostManager:
         # Guards the hosts; held while a batch is decided.
         self._lock = threading.RLock()
         self._entries: dict[str, _Entry] = {}
-        self._states: list[HostState] = []
+        self._fleet = Fleet(compare=settings.compare)
         # The newest picture of each node; only the poll touches it.
         self._pictures: dict[str, ComputeNode] = {}
         self._aggregates: AggregatesOf = {}
@@ -123,6 +134,7 @@ class HostManager:
         """Take over other settings; the next refresh reads everything."""
         with self._lock:
             self._settings = settings
+            self._make_fleet()
             self._swept_at = self._look_again = float("-inf")
 
     # -- reading
@@ -194,8 +206,8 @@ class HostManager:
         if entry is None:
             state = HostState(node, zone=self._settings.default_zone)
             state.join(self._aggregates.get(node.host, ()))
-            entry = self._entries[name] = _Entry(state, service, read_at)
-            self._states.append(state)
+            entry = _Entry(state, self._fleet.add(state), service, read_at)
+            self._entries[name] = entry
             self._pictures[name] = node
             LOG.info("Host %s (node %s) is known now", node.host, name)
         else:
@@ -203,11 +215,11 @@ class HostManager:
             # A node or service made anew counts its generations from the start.
             anew = node.uuid != held.uuid or service.uuid != entry.service.uuid
             if anew or node.generation.newer_than(held.generation):
-                entry.state.update(node)
+                self._fleet.report(entry.index, node)
                 self._pictures[name] = node
             entry.service, entry.read_at = service, read_at
-            entry.state.join(default_zone=self._settings.default_zone)
-        change = entry.look(self._clock(), self._settings.service_down_time)
+            self._fleet.join(entry.index, default_zone=self._settings.default_zone)
+        change = entry.look(self._fleet, self._clock(), self._settings.service_down_time)
         self._look_again = min(self._look_again, change)
         for instance_uuid in node.instances:
             if self._overlays.get(instance_uuid, ("", 0.0))[0] == name:
@@ -216,9 +228,7 @@ class HostManager:
     def _join(self, version: int, aggregates: AggregatesOf) -> None:
         """Tell the hosts in which aggregates they are now."""
         for entry in self._entries.values():
-            now = aggregates.get(entry.state.host, ())
-            if now != entry.state.aggregates:
-                entry.state.join(now)
+            self._fleet.join(entry.index, aggregates.get(entry.state.host, ()))
         self._aggregates, self._aggregates_version = aggregates, version
 
     def _forget_nodes(self, known: set[str]) -> None:
@@ -227,12 +237,19 @@ class HostManager:
             LOG.info("Node %s is gone", name)
             del self._entries[name], self._pictures[name]
         if gone:
-            self._states = [entry.state for entry in self._entries.values()]
+            self._make_fleet()
+
+    def _make_fleet(self) -> None:
+        """Number the hosts anew and keep nothing of before."""
+        entries = self._entries.values()
+        self._fleet = Fleet((entry.state for entry in entries), compare=self._settings.compare)
+        for index, entry in enumerate(entries):
+            entry.index = index
 
     # -- deciding
 
     @contextlib.contextmanager
-    def hosts(self) -> Iterator[list[HostState]]:
+    def hosts(self) -> Iterator[Fleet]:
         """Hold the hosts as they are now: nobody else reads or changes them meanwhile."""
         with self._lock:
             now = self._clock()
@@ -240,10 +257,10 @@ class HostManager:
             if now >= self._look_again:
                 down_time = self._settings.service_down_time
                 self._look_again = min(
-                    (entry.look(now, down_time) for entry in self._entries.values()),
+                    (entry.look(self._fleet, now, down_time) for entry in self._entries.values()),
                     default=float("inf"),
                 )
-            yield self._states
+            yield self._fleet
 
     def picture_age(self) -> float:
         """Return the seconds since the pictures were known to be the newest."""
@@ -272,7 +289,7 @@ class HostManager:
         node, _end = self._overlays.pop(instance_uuid, ("", 0.0))
         entry = self._entries.get(node)
         if entry is not None:
-            entry.state.release(instance_uuid)
+            self._fleet.release(entry.index, instance_uuid)
 
     def _expire(self, now: float) -> None:
         expired = []

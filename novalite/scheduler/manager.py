@@ -21,6 +21,7 @@ from novalite.objects.inquiry import CapacityReport, Examination
 from novalite.objects.request_spec import RequestSpec
 from novalite.objects.selection import SelectAnswer, SelectRequest
 from novalite.scheduler import filters, host_manager, inquiry, weights
+from novalite.scheduler.fleet import Fleet
 from novalite.scheduler.heartbeat import Heartbeat
 from novalite.scheduler.host_state import HostState
 from novalite.scheduler.pipeline import Outcome, Pipeline
@@ -171,7 +172,7 @@ class SchedulerManager:
             return self._answer_from(hosts, pipeline, request, final)
 
     def _answer_from(
-        self, hosts: list[HostState], pipeline: Pipeline, request: SelectRequest, final: bool
+        self, hosts: Fleet, pipeline: Pipeline, request: SelectRequest, final: bool
     ) -> SelectAnswer | None:
         context = context_module.from_wire(request.context)
         specs = request.specs

@@ -19,9 +19,13 @@ from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters.base import Filter
 from novalite.scheduler.filters.forced_host import ForcedHost
 from novalite.scheduler.filters.requested_host import RequestedHost
+from novalite.scheduler.fleet import Fleet
 from novalite.scheduler.host_state import HostState
 from novalite.scheduler.shortlist import Shortlist
 from novalite.scheduler.weights.base import Weigher
+
+# Where filters and weighers are that come with the project.
+_OURS = "novalite.scheduler."
 
 
 @dataclass(slots=True)
@@ -67,6 +71,8 @@ class Pipeline:
             {name for checked in filters for name in checked.reads}
             | {name for weigher in weighers for name in weigher.reads}
         )
+        # Whether verdicts may be kept from one request to the next.
+        self.keeps = all(map(_repeats, filters)) and all(map(_repeats, weighers))
         self._limited = {checked.resource for checked in filters if checked.resource is not None}
 
     def schedule(
@@ -74,11 +80,13 @@ class Pipeline:
     ) -> Outcome:
         """Select a host for each server of one request, or for none.
 
-        A chosen host consumes its server at once, so that the next one is decided with it.
+        A chosen host consumes its server at once, so that the next one is decided with it. A
+        :class:`Fleet` keeps verdicts from one request to the next, a plain list does not.
 
         :param picture_age: seconds since the hosts' pictures were known to be the newest
         """
-        run = _Run(self, hosts, picture_age)
+        fleet = hosts if isinstance(hosts, Fleet) else Fleet(hosts)
+        run = _Run(self, fleet, picture_age, again=len(specs) > 1)
         try:
             if not all(run.select(spec) for spec in specs):
                 run.undo()
@@ -109,7 +117,11 @@ class Pipeline:
 
         :param hosts: where members of its server group may have been selected a moment ago
         """
-        return demands.of(spec, self._reads, _selected_members(spec, hosts))
+        group = spec.instance_group
+        if group is None:
+            return demands.of(spec, self._reads)
+        fleet = hosts if isinstance(hosts, Fleet) else Fleet(hosts)
+        return demands.of(spec, self._reads, fleet.members(group.uuid))
 
     def order(self, shortlist: Shortlist, hosts: Sequence[HostState]) -> list[int]:
         """Return the chosen host, its alternates and what else belongs to the best five.
@@ -158,26 +170,21 @@ class Pipeline:
 
 
 class _Run:
-    """One request on its way; equal demands share a shortlist."""
+    """One request on its way; requests of equal demand share a shortlist."""
 
-    def __init__(self, pipeline: Pipeline, hosts: Sequence[HostState], picture_age: float):
+    def __init__(self, pipeline: Pipeline, fleet: Fleet, picture_age: float, *, again: bool):
         self._pipeline = pipeline
-        self._hosts = hosts
+        self._fleet = fleet
         self._age = round(picture_age, 3)
-        self._shortlists: dict[tuple[Demand, tuple[str | None, ...]], Shortlist] = {}
-        self._consumed: list[tuple[HostState, str]] = []
+        self._again = again
+        self._consumed: list[tuple[int, str]] = []
         self.outcome = Outcome()
 
     def select(self, spec: RequestSpec) -> bool:
         """Add the selection for one server; False if there is no host for it."""
-        pipeline, hosts, forced = self._pipeline, self._hosts, _forced(spec)
-        demand = pipeline.demand(spec, hosts)
-        places = (spec.force_host, spec.force_node, spec.requested_host, spec.requested_node)
-        key = (demand, places)
-        shortlist = self._shortlists.get(key)
-        if shortlist is None:
-            shortlist = pipeline.shortlist(hosts, spec, demand)
-            self._shortlists[key] = shortlist
+        pipeline, hosts, forced = self._pipeline, self._fleet.hosts, _forced(spec)
+        demand = pipeline.demand(spec, self._fleet)
+        shortlist = self._shortlist(spec, demand)
         order = pipeline.order(shortlist, hosts)
         rooms = pipeline.rooms(hosts[order[0]]) if order and not forced else None
         decision = shortlist.decision(order, rooms)
@@ -195,19 +202,30 @@ class _Run:
         self._consume(order[0], spec, demand)
         return True
 
+    def _shortlist(self, spec: RequestSpec, demand: Demand) -> Shortlist:
+        pipeline, hosts = self._pipeline, self._fleet.hosts
+        if not pipeline.keeps:
+            return pipeline.shortlist(hosts, spec, demand)
+        places = (spec.force_host, spec.force_node, spec.requested_host, spec.requested_node)
+        return self._fleet.shortlist(
+            (pipeline, demand, places),
+            lambda: pipeline.shortlist(hosts, spec, demand),
+            # Each member of a server group makes another demand of the next one.
+            again=self._again and demand.group is None,
+        )
+
     def _consume(self, index: int, spec: RequestSpec, demand: Demand) -> None:
-        host = self._hosts[index]
         group = None if demand.group is None else demand.group.uuid
-        host.consume(spec.instance_uuid, demand.need, group=group, flavorid=spec.flavor.flavorid)
-        self.outcome.hosts.append(host)
-        self._consumed.append((host, spec.instance_uuid))
-        for shortlist in self._shortlists.values():
-            shortlist.update(index)
+        self._fleet.consume(
+            index, spec.instance_uuid, demand.need, group=group, flavorid=spec.flavor.flavorid
+        )
+        self.outcome.hosts.append(self._fleet.hosts[index])
+        self._consumed.append((index, spec.instance_uuid))
 
     def undo(self) -> None:
         """Give back what the request consumed, since it gets nothing."""
-        for host, instance_uuid in self._consumed:
-            host.release(instance_uuid)
+        for index, instance_uuid in self._consumed:
+            self._fleet.release(index, instance_uuid)
         self.outcome.found = False
         self.outcome.selections, self.outcome.hosts = [], []
 
@@ -216,14 +234,14 @@ def _forced(spec: RequestSpec) -> bool:
     return spec.force_host is not None or spec.force_node is not None
 
 
-def _selected_members(spec: RequestSpec, hosts: Sequence[HostState]) -> dict[str, str]:
-    """Return the members of the request's group that a host has been selected for since."""
-    if spec.instance_group is None:
-        return {}
-    group = spec.instance_group.uuid
-    return {
-        instance_uuid: host.host
-        for host in hosts
-        for instance_uuid, selected in host.selected.items()
-        if selected.group == group
-    }
+def _repeats(checked: Filter | Weigher) -> bool:
+    """Tell whether a filter or weigher says the same of the same host and demand each time.
+
+    Our own do. Others promise it by declaring what they read, if only with an empty ``reads``.
+    """
+    if getattr(checked, "volatile", False):
+        return False
+    kinds = type(checked).__mro__
+    return kinds[0].__module__.startswith(_OURS) or any(
+        "reads" in vars(kind) for kind in kinds if not kind.__module__.startswith(_OURS)
+    )

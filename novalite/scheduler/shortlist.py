@@ -3,11 +3,11 @@
 
 One request, a request for a hundred servers and a stream of equal requests use the same class:
 a verdict holds until its host changes, and :meth:`Shortlist.update` examines that one host anew.
-Pure.
+What is dear to find out and cheap to keep is worked out when it is first asked for and kept from
+the first change on. Pure.
 """
 
 import bisect
-import heapq
 import itertools
 import random
 from collections import Counter
@@ -17,13 +17,21 @@ from novalite.objects import decision as decisions
 from novalite.objects.capacity import Rooms
 from novalite.objects.decision import Decision, FilterCount, Miss, Weighed
 from novalite.objects.reason import Reason, room_reasons
+from novalite.scheduler import ranking
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters.base import Filter
+from novalite.scheduler.front import Front
 from novalite.scheduler.host_state import HostState
+from novalite.scheduler.ranking import KeptRanking, Ranking
 from novalite.scheduler.weights.base import Weigher
 
 # Nearest misses shown beside a success: more would not fit into its bounds.
 _NEAREST_ON_SUCCESS = 4
+# Misses held in order, so that a few that change do not make all be ordered anew.
+_FRONT = 64
+_FAR = float("inf")
+# How far a miss is from passing, its index, the place of its filter.
+_Near = tuple[float, int, int]
 
 
 class Shortlist:
@@ -49,7 +57,10 @@ class Shortlist:
             for place, checked in enumerate(filters)
             if checked.applies(demand)
         ]
-        self._ranking: _Ranking | None = None
+        # All of these are made when they are first asked for, and then kept.
+        self._ranking: Ranking | KeptRanking | None = None
+        self._codes: list[dict[str, int]] | None = None
+        self._nearest: Front | None = None
         self._survivors = self._examine_all()
 
     def _examine_all(self) -> list[int]:
@@ -72,20 +83,64 @@ class Shortlist:
         return survivors
 
     def update(self, index: int) -> None:
-        """Examine one host again, since it has changed."""
-        self._ranking = None
+        """Examine one host again, since it has changed; it may be one that was added."""
         position = bisect.bisect_left(self._survivors, index)
-        if position < len(self._survivors) and self._survivors[position] == index:
+        survived = position < len(self._survivors) and self._survivors[position] == index
+        why = self._examine(index)
+        if not survived:
+            self._forget_miss(index)
+        elif why is not None:
             del self._survivors[position]
-        for misses in self._misses:
-            misses.pop(index, None)
-        host = self._hosts[index]
+        if why is not None:
+            self._note_miss(index, *why)
+        elif not survived:
+            self._survivors.insert(position, index)
+        if survived or why is None:
+            self._weigh_again(index, why is None)
+
+    def _examine(self, index: int) -> tuple[int, Reason] | None:
+        host, demand = self._hosts[index], self._demand
         for place, examine in self._applied:
-            reason = examine(host, self._demand)
+            reason = examine(host, demand)
             if reason is not None:
-                self._misses[place][index] = reason
-                return
-        bisect.insort(self._survivors, index)
+                return place, reason
+        return None
+
+    def _forget_miss(self, index: int) -> None:
+        for place, misses in enumerate(self._misses):
+            reason = misses.pop(index, None)
+            if reason is None:
+                continue
+            if self._codes is not None:
+                codes = self._codes[place]
+                codes[reason[0]] -= 1
+                if not codes[reason[0]]:
+                    del codes[reason[0]]
+            if self._nearest is not None:
+                self._nearest.discard((_distance(reason), index, place))
+
+    def _note_miss(self, index: int, place: int, reason: Reason) -> None:
+        self._misses[place][index] = reason
+        if self._codes is not None:
+            codes = self._codes[place]
+            codes[reason[0]] = codes.get(reason[0], 0) + 1
+        if self._nearest is not None:
+            self._nearest.add((_distance(reason), index, place))
+
+    def _weigh_again(self, index: int, survives: bool) -> None:
+        """Let the ranking know of a change; before it is first asked for there is none."""
+        if self._ranking is None:
+            return
+        if not isinstance(self._ranking, KeptRanking):
+            # The first change. The survivors are as they are after it.
+            self._ranking = self._keep_ranking()
+        else:
+            self._ranking.update(self._hosts, index, survives)
+
+    def _keep_ranking(self) -> KeptRanking | None:
+        if not ranking.may_be_kept(self._weighers):
+            return None
+        return KeptRanking(self._hosts, self._survivors, self._demand, self._weighers)
 
     def best(self, count: int, *, shuffle: bool = False, rng: random.Random) -> list[int]:
         """Return the indexes of the *count* best hosts, best first.
@@ -93,10 +148,12 @@ class Shortlist:
         Hosts of equal weight keep their order, unless *shuffle* draws among those that share the
         best weight.
         """
-        self._ranking = ranking = _Ranking(
-            [self._hosts[index] for index in self._survivors], self._demand, self._weighers
-        )
-        return [self._survivors[position] for position in ranking.best(count, shuffle, rng)]
+        if self._ranking is None:
+            # A copy: the ranking of a moment must not see survivors come and go.
+            self._ranking = Ranking(
+                self._hosts, list(self._survivors), self._demand, self._weighers
+            )
+        return self._ranking.best(count, shuffle, rng)
 
     def decision(self, order: Sequence[int], rooms: Rooms | None = None) -> Decision:
         """Return the decision with the hosts in *order*, of which the first one is chosen.
@@ -113,40 +170,52 @@ class Shortlist:
             host=chosen.host if chosen else None,
             node=chosen.node if chosen else None,
             filters=self._counts(),
-            misses=self._nearest(_NEAREST_ON_SUCCESS if chosen else decisions.NEAREST),
+            misses=self._nearest_misses(_NEAREST_ON_SUCCESS if chosen else decisions.NEAREST),
             weighers=[(weigher.name, weigher.multiplier) for weigher in self._weighers],
             weights=[self.weighed(index) for index in order[: decisions.TOP]],
             room=room_reasons(chosen.picture, rooms, need) if chosen and rooms else [],
         )
 
     def _counts(self) -> list[FilterCount]:
+        if self._codes is None:
+            self._codes = [
+                dict(Counter([reason[0] for reason in misses.values()])) for misses in self._misses
+            ]
         counts, left = [], len(self._hosts)
-        for checked, misses in zip(self._filters, self._misses, strict=True):
+        for checked, misses, codes in zip(self._filters, self._misses, self._codes, strict=True):
             start, left = left, left - len(misses)
-            codes = dict(Counter([reason[0] for reason in misses.values()])) if misses else {}
-            counts.append(FilterCount(checked.name, start, left, codes))
+            # In an order that does not tell which host came first.
+            counts.append(FilterCount(checked.name, start, left, dict(sorted(codes.items()))))
         return counts
 
-    def _nearest(self, count: int) -> list[Miss]:
-        """Return the hosts that came nearest, with the reasons of all filters that refuse them."""
-        measured: list[tuple[float, int, int]] = []
-        unmeasured: list[tuple[int, int]] = []
+    def _nearest_misses(self, count: int) -> list[Miss]:
+        """Return the hosts that came nearest, with the reasons of all filters that refuse them.
+
+        Those whose distance nobody can tell come last.
+        """
+        front = self._nearest
+        if front is None:
+            front = self._nearest = Front(_FRONT, self._all_near())
+        elif len(front) < count and front.limit is not None:
+            front.fill(self._all_near())
+        nearest = itertools.islice(front, count)
+        return [self._miss(index, place) for _distance, index, place in nearest]
+
+    def _all_near(self) -> list[_Near]:
+        near: list[_Near] = []
         for place, misses in enumerate(self._misses):
-            if not misses:
-                continue
-            # Reason.distance(), written out: this runs for every host that was refused.
-            found = [
-                ((reason[1] - reason[2]) / (reason[1] or 1.0), index, place)
+            # _distance(), written out: this runs for every host that was refused.
+            near += [
+                (
+                    _FAR
+                    if reason[1] is None or reason[2] is None
+                    else (reason[1] - reason[2]) / (reason[1] or 1.0),
+                    index,
+                    place,
+                )
                 for index, reason in misses.items()
-                if reason[1] is not None and reason[2] is not None
             ]
-            measured.extend(heapq.nsmallest(count, found))
-            if len(found) < len(misses):
-                without = (i for i, reason in misses.items() if reason.distance() is None)
-                unmeasured.extend((index, place) for index in heapq.nsmallest(count, without))
-        nearest = [(index, place) for _distance, index, place in heapq.nsmallest(count, measured)]
-        nearest.extend(sorted(unmeasured)[: count - len(nearest)])
-        return [self._miss(index, place) for index, place in nearest]
+        return near
 
     def _miss(self, index: int, place: int) -> Miss:
         host, reasons = self._hosts[index], []
@@ -163,49 +232,34 @@ class Shortlist:
         host = self._hosts[index]
         if self._ranking is None:
             return Weighed(host.host, host.node, 0.0, [], [], _picture(host))
-        position = bisect.bisect_left(self._survivors, index)
-        return self._ranking.weighed(position)
-
-
-class _Ranking:
-    """The survivors' weights: raw and normalised by weigher, and their total."""
-
-    def __init__(self, hosts: Sequence[HostState], demand: Demand, weighers: Sequence[Weigher]):
-        self._hosts = hosts
-        self._raw: list[list[float]] = []
-        self._normalised: list[list[float]] = []
-        self._totals = [0.0] * len(hosts)
-        for weigher in weighers:
-            raw = weigher.clamp(weigher.column(hosts, demand))
-            # A single host is not weighed against anybody.
-            shares = weigher.normalise(raw) if len(hosts) > 1 else [0.0] * len(hosts)
-            weighted = weigher.weighted(hosts, shares)
-            self._totals = [a + b for a, b in zip(self._totals, weighted, strict=True)]
-            self._raw.append(raw)
-            self._normalised.append(shares)
-
-    def best(self, count: int, shuffle: bool, rng: random.Random) -> list[int]:
-        totals = self._totals
-        if not shuffle or not totals:
-            # As sorted(reverse=True)[:count]: equals stay in order.
-            return heapq.nlargest(count, range(len(totals)), key=totals.__getitem__)
-        top = max(totals)
-        equal = [position for position, total in enumerate(totals) if total == top]
-        order = heapq.nlargest(count + len(equal), range(len(totals)), key=totals.__getitem__)
-        rest = order[len(equal) :]
-        rng.shuffle(equal)
-        return (equal + rest)[:count]
-
-    def weighed(self, position: int) -> Weighed:
-        host = self._hosts[position]
+        total, raw, shares = self._ranking.weights(index)
         return Weighed(
             host.host,
             host.node,
-            round(self._totals[position], 6),
-            [round(raw[position], 6) for raw in self._raw],
-            [round(shares[position], 6) for shares in self._normalised],
+            round(total, 6),
+            [round(weight, 6) for weight in raw],
+            [round(share, 6) for share in shares],
             _picture(host),
         )
+
+    def difference(self, other: "Shortlist") -> str | None:
+        """Tell in which answer another shortlist of the same hosts differs; None if in none."""
+        rng = random.Random(0)
+        mine, others = (each.best(decisions.NEAREST, rng=rng) for each in (self, other))
+        if mine != others:
+            return f"best hosts {mine} and {others}"
+        # With and without a host, a decision shows different things.
+        for order in (mine, []):
+            made, fresh = self.decision(order), other.decision(order)
+            if made != fresh:
+                return f"decisions {made} and {fresh}"
+        return None
+
+
+def _distance(reason: Reason) -> float:
+    """Return how far from passing a host is; infinitely if there are no numbers to tell it."""
+    distance = reason.distance()
+    return _FAR if distance is None else distance
 
 
 def _picture(host: HostState) -> str:

@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from novalite import log
 from novalite.objects import capacity
+from novalite.objects.audit import BookedClaim
 from novalite.objects.capacity import Need, Resource
 from novalite.objects.compute_node import ComputeNode
 from novalite.objects.request_spec import Generation
@@ -153,6 +154,40 @@ class Books:
         self.used = Need(*(u - b + a for u, b, a in zip(self.used, before, after, strict=True)))
         self.disk_since += after.disk_gb - before.disk_gb
         self.counter += 1
+
+    def claims(self) -> list[BookedClaim]:
+        """Return what each server counts for."""
+        found = []
+        for instance_uuid, claims in self.servers.items():
+            need = self.counted(instance_uuid)
+            found.append(
+                BookedClaim(
+                    instance_uuid=instance_uuid,
+                    node=self.node,
+                    attempt=max(claim.attempt for claim in claims.values()),
+                    vcpus=need.vcpus,
+                    memory_mb=need.memory_mb,
+                    disk_gb=need.disk_gb,
+                    settled=all(claim.settled for claim in claims.values()),
+                )
+            )
+        return found
+
+    def recount(self) -> bool:
+        """Sum all claims up anew; tell whether the kept sums were wrong."""
+        needs = [self.counted(instance_uuid) for instance_uuid in self.servers]
+        used = (
+            Need(*(sum(amounts) for amounts in zip(*needs, strict=True)))
+            if needs
+            else Need(0, 0, 0)
+        )
+        claims = [claim for found in self.servers.values() for claim in found.values()]
+        building = sum(not claim.settled for claim in claims)
+        if (used, building) == (self.used, self.building):
+            return False
+        self.used, self.building = used, building
+        self.counter += 1
+        return True
 
     def measure(self, resources: virt_driver.HostResources, policy: Policy) -> None:
         """Take over what hypervisor and options say now."""

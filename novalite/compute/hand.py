@@ -170,6 +170,11 @@ class Hand:
             self._deletes.discard((instance_uuid, action_id, bound))
             self._changed.notify_all()
 
+    def busy(self) -> set[str]:
+        """Return the servers of which an attempt or a delete is in hand."""
+        with self._changed:
+            return {*self._works, *(instance_uuid for instance_uuid, _, _ in self._deletes)}
+
     # Reports and the end of the process
 
     def named(self) -> list[InHand]:

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from novalite import context as context_module
 from novalite import exception, health, log, periodic, rpc
-from novalite.compute import build, destroy, registration, secure
+from novalite.compute import audit, build, destroy, registration, secure
 from novalite.compute.fence import Fence, clock
 from novalite.compute.hand import Hand
 from novalite.compute.host import ComputeHost, Network
@@ -19,6 +19,7 @@ from novalite.compute.pool import Pool
 from novalite.compute.power_sync import PowerSync
 from novalite.compute.reporter import Conductor, Reporter
 from novalite.compute.resource_tracker import ResourceTracker
+from novalite.objects.audit import HostBooks
 from novalite.objects.build import BuildRequest, DestroyRequest, Picture
 from novalite.virt import driver as virt_driver
 
@@ -75,6 +76,7 @@ class ComputeManager:
             ends=Pool("end", ENDS_AT_ONCE),
             reporter=reporter,
         )
+        self._auditor = audit.Audit(self.host, conductor)
 
     # -- life
 
@@ -105,12 +107,18 @@ class ComputeManager:
         return [("compute", [ComputeEndpoint(self)])]
 
     def periodic_tasks(self) -> list[periodic.Periodic]:
-        """The audit of the resources and the look at the power states."""
+        """The audits of the resources and of the books, and the look at the power states."""
         return [
             periodic.Periodic(
                 "update_available_resource",
                 self._audit,
                 lambda: _spacing(self.conf.update_resources_interval),
+                jitter=1.0,
+            ),
+            periodic.Periodic(
+                "audit_books",
+                self._audit_books,
+                lambda: _spacing(self.conf.audit_interval),
                 jitter=1.0,
             ),
             periodic.Periodic(
@@ -188,6 +196,10 @@ class ComputeManager:
         for again in list(self.host.unmarked.values()):
             again()
 
+    def _audit_books(self) -> None:
+        if self.conf.audit_interval >= 0:
+            audit.run(self._auditor)
+
     def _update_available_resource(self) -> None:
         self.host.tracker.update_available_resource(context_module.service_context())
         self._tell_pictures()
@@ -230,11 +242,15 @@ class ComputeManager:
         """Return how long the machine behind a node runs."""
         return self.host.driver.host_uptime(node)
 
+    def audit_books(self, repair: bool) -> HostBooks:
+        """Return nodes, claims and guests of this host, after putting the claims right if told."""
+        return self._auditor.repair() if repair else self._auditor.books()
+
 
 class ComputeEndpoint:
     """Topic ``compute``."""
 
-    target = messaging.Target(version="1.0")
+    target = messaging.Target(version="1.1")
 
     def __init__(self, manager: ComputeManager):
         self._manager = manager
@@ -276,6 +292,11 @@ class ComputeEndpoint:
     def get_host_uptime(self, context: context_module.RequestContext, node: str) -> str:
         """See ComputeAPI.get_host_uptime."""
         return self._manager.get_host_uptime(node)
+
+    @rpc.expose
+    def audit_books(self, context: context_module.RequestContext, repair: bool) -> HostBooks:
+        """See ComputeAPI.audit_books."""
+        return self._manager.audit_books(repair)
 
 
 def _limit(conf: cfg.ConfigOpts) -> float:

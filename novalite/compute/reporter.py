@@ -62,6 +62,11 @@ class Conductor(Protocol):
     ) -> build.ReportAnswer:
         """Deliver a report."""
 
+    def get_kept(
+        self, context: context_module.RequestContext, *, host: str, timeout: float
+    ) -> build.Registration:
+        """Return which servers a host has to keep."""
+
 
 class Reporter:
     """Sends the reports of one process. ``epoch`` is set by the registration."""

@@ -14,6 +14,7 @@ from novalite import exception, log
 from novalite.compute import claims
 from novalite.compute.books import Books, Claim, Policy, warn_of_reservations
 from novalite.objects import capacity
+from novalite.objects.audit import BookedClaim
 from novalite.objects.build import Kept
 from novalite.objects.capacity import Need, Resource
 from novalite.objects.compute_node import ComputeNode
@@ -72,8 +73,7 @@ class ResourceTracker:
             )
             return
         if instance.uuid not in book.servers:
-            need = capacity.need(instance.flavor, volume_backed=not instance.image_ref)
-            book.put(instance.uuid, KEPT, Claim(kept.attempt, need, settled=True))
+            book.put(instance.uuid, KEPT, Claim(kept.attempt, need_of(kept), settled=True))
 
     def _warn_of_unset_ratios(self) -> None:
         for name, resource in (
@@ -172,6 +172,43 @@ class ResourceTracker:
 
     # Audits
 
+    def books(self) -> tuple[list[ComputeNode], list[BookedClaim]]:
+        """Return every node's picture and claims; those of one node belong together."""
+        pictures: list[ComputeNode] = []
+        claims: list[BookedClaim] = []
+        for book in list(self._books.values()):
+            with book.lock:
+                pictures.append(book.picture())
+                claims += book.claims()
+        return pictures, claims
+
+    def correct(self, instance_uuid: str, kept: Kept | None) -> bool:
+        """Let a server's settled claims be what *kept* says, or none; tell whether they were not.
+
+        The claims of builds stay. The caller holds the server's lock and knows that *kept* is true.
+        """
+        changed = False
+        for book in list(self._books.values()):
+            wanted = kept if kept is not None and kept.instance.node == book.node else None
+            with book.lock:
+                changed |= _correct(book, instance_uuid, wanted)
+        return changed
+
+    def recount(self) -> list[str]:
+        """Sum the claims of all nodes up anew and return the nodes whose sums were wrong."""
+        wrong = []
+        for book in list(self._books.values()):
+            with book.lock:
+                if book.recount():
+                    wrong.append(book.node)
+        return wrong
+
+    def renew(self) -> None:
+        """Give every picture a new generation, so that the database takes it whatever it has."""
+        for book in list(self._books.values()):
+            with book.lock:
+                book.counter += 1
+
     def update_available_resource(self, context: context_module.RequestContext) -> None:
         """Measure all nodes anew and say what the books hold now."""
         self.measure()
@@ -190,6 +227,29 @@ class ResourceTracker:
         """Warn again where more is held back than a node has."""
         for book in list(self._books.values()):
             warn_of_reservations(book)
+
+
+def need_of(kept: Kept) -> Need:
+    """Return what a server that is kept here takes."""
+    instance = kept.instance
+    return capacity.need(instance.flavor, volume_backed=not instance.image_ref)
+
+
+def _correct(book: Books, instance_uuid: str, kept: Kept | None) -> bool:
+    claims = book.servers.get(instance_uuid, {})
+    settled = [token for token, claim in claims.items() if claim.settled]
+    if kept is not None:
+        if settled and all(claims[token].need == need_of(kept) for token in settled):
+            return False
+        if not settled and claims:
+            return False
+    elif not settled:
+        return False
+    if settled:
+        book.remove(instance_uuid, settled)
+    if kept is not None:
+        book.put(instance_uuid, KEPT, Claim(kept.attempt, need_of(kept), settled=True))
+    return True
 
 
 def _tell_view(context: context_module.RequestContext, picture: ComputeNode) -> None:

@@ -2,29 +2,36 @@
 """Client of novalite-compute: one queue per service host.
 
 1.0 first.
+1.1 audit_books, for the audit of everything.
 """
+
+from typing import Any
 
 import oslo_messaging as messaging
 
 from novalite import context as context_module
 from novalite import rpc
-from novalite.objects import build
+from novalite.objects import audit, build
 
 
 class ComputeAPI:
     """What conductor and API ask of a compute host."""
 
-    TARGET = messaging.Target(topic="compute", version="1.0")
+    TARGET = messaging.Target(topic="compute", version="1.1")
 
     def __init__(self, bus: rpc.Bus):
         self._client = bus.client(self.TARGET, "compute")
+
+    def _first(self, host: str) -> Any:
+        """Return the client for what every compute understands."""
+        return self._client.prepare(server=host, version="1.0")
 
     def ping(self, context: context_module.RequestContext, *, host: str, timeout: float) -> str:
         """Return ``pong``: the host takes messages.
 
         :raises exception.BusUnavailable: no answer in *timeout* seconds
         """
-        return str(rpc.call(self._client.prepare(server=host), context, "ping", timeout))
+        return str(rpc.call(self._first(host), context, "ping", timeout))
 
     def build_and_run_instances(
         self,
@@ -34,7 +41,7 @@ class ComputeAPI:
         builds: list[build.BuildRequest],
     ) -> None:
         """Cast: build these servers; each build carries its own user's context."""
-        self._client.prepare(server=host).cast(context, "build_and_run_instances", builds=builds)
+        self._first(host).cast(context, "build_and_run_instances", builds=builds)
 
     def destroy_instances(
         self,
@@ -44,7 +51,7 @@ class ComputeAPI:
         requests: list[build.DestroyRequest],
     ) -> None:
         """Cast: remove what there is of these servers and report them gone."""
-        self._client.prepare(server=host).cast(context, "destroy_instances", requests=requests)
+        self._first(host).cast(context, "destroy_instances", requests=requests)
 
     def get_console_output(
         self,
@@ -59,7 +66,7 @@ class ComputeAPI:
 
         :raises exception.BusUnavailable: the host did not answer in *timeout* seconds
         """
-        client = self._client.prepare(server=host)
+        client = self._first(host)
         return str(
             rpc.call(
                 client,
@@ -78,5 +85,18 @@ class ComputeAPI:
 
         :raises exception.BusUnavailable: the host did not answer in *timeout* seconds
         """
-        client = self._client.prepare(server=host)
+        client = self._first(host)
         return str(rpc.call(client, context, "get_host_uptime", timeout, node=node))
+
+    def audit_books(
+        self, context: context_module.RequestContext, *, host: str, repair: bool, timeout: float
+    ) -> audit.HostBooks:
+        """Return what the host says of its nodes, claims and guests.
+
+        :param repair: put the claims right before, and send every picture anew
+        :raises exception.BusUnavailable: the host did not answer in *timeout* seconds
+        :raises exception.VersionUnsupported: the host is older than that
+        """
+        client = self._client.prepare(server=host, version="1.1")
+        answer: audit.HostBooks = rpc.call(client, context, "audit_books", timeout, repair=repair)
+        return answer

@@ -215,6 +215,10 @@ class ConductorManager:
         LOG.info("%s on %s is registered, epoch %d", binary, host, answer.epoch)
         return answer
 
+    def get_kept(self, host: str) -> build.Registration:
+        """Return what a host has to keep."""
+        return self._database.read(lambda conn: reports.kept(conn, host))
+
     def take_report(self, report: build.Report) -> build.ReportAnswer:
         """Process a report and drive what waits for a conductor after it."""
         taken = self._reports.take(report)
@@ -273,7 +277,7 @@ class Flows:
 class ConductorEndpoint:
     """Topic ``conductor``."""
 
-    target = messaging.Target(version="1.1")
+    target = messaging.Target(version="1.2")
 
     def __init__(self, manager: ConductorManager):
         self._manager = manager
@@ -302,6 +306,11 @@ class ConductorEndpoint:
     ) -> build.ReportAnswer:
         """See ConductorAPI.report_state."""
         return self._manager.take_report(report)
+
+    @rpc.expose
+    def get_kept(self, context: context_module.RequestContext, host: str) -> build.Registration:
+        """See ConductorAPI.get_kept."""
+        return self._manager.get_kept(host)
 
 
 class TaskEndpoint:

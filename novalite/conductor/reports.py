@@ -191,7 +191,9 @@ def kept(conn: sa.Connection, host: str) -> build.Registration:
     registration = build.Registration()
     rows = conn.execute(sa.select(_i).where(_i.c.host == host, ~_i.c.deleted))
     for row in rows:
-        if row.built_action is not None and row.vm_state != "building":
+        # One that was never built is kept if its delete has failed: what is left here is counted.
+        at_rest = row.built_action is not None or row.action_id is None
+        if at_rest and row.vm_state != "building":
             registration.kept.append(build.Kept(instances.from_row(row), row.built_attempt or 0))
     registration.open = [
         row.instance_uuid

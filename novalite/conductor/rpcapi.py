@@ -6,6 +6,7 @@ scheduler: ``conductor`` answers, ``conductor_tasks`` drives actions.
 
 1.0 first.
 1.1 conductor: register tells the version of the service.
+1.2 conductor: get_kept, for the audit of a compute.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ from novalite.objects import build, service
 class ConductorAPI:
     """Registration and reports; everything here is a call."""
 
-    TARGET = messaging.Target(topic="conductor", version="1.1")
+    TARGET = messaging.Target(topic="conductor", version="1.2")
 
     def __init__(self, bus: rpc.Bus):
         self._client = bus.client(self.TARGET, "conductor")
@@ -57,6 +58,7 @@ class ConductorAPI:
         client = self._client
         if rpc.can_send(client, "1.1"):
             args["version"] = version
+            client = client.prepare(version="1.1")
         else:
             client = client.prepare(version="1.0")
         answer: build.Registration = rpc.call(client, context, "register", timeout, **args)
@@ -74,6 +76,18 @@ class ConductorAPI:
         answer: build.ReportAnswer = rpc.call(
             client, context, "report_state", timeout, report=report
         )
+        return answer
+
+    def get_kept(
+        self, context: context_module.RequestContext, *, host: str, timeout: float
+    ) -> build.Registration:
+        """Return which servers a compute host has to keep, as at its registration; no new start.
+
+        :raises exception.BusUnavailable: no answer in *timeout* seconds
+        :raises exception.VersionUnsupported: the conductor is older than that
+        """
+        client = self._client.prepare(version="1.2")
+        answer: build.Registration = rpc.call(client, context, "get_kept", timeout, host=host)
         return answer
 
 

@@ -56,6 +56,13 @@ OPTS: list[cfg.Opt] = [
         help="Seconds between two audits of the resources. 0: every 60 s; negative: never.",
     ),
     cfg.IntOpt(
+        "audit_interval",
+        default=600,
+        mutable=True,
+        help="Seconds between two comparisons of the books of a host with its guests and with what "
+        "the database says it has to keep; claims are put right. 0: every 60 s; negative: never.",
+    ),
+    cfg.IntOpt(
         "sync_power_state_interval",
         default=600,
         mutable=True,

@@ -26,12 +26,27 @@ CONTRACT: dict[str, tuple[str, ...]] = {
         "get_host_uptime(node: str) -> str",
         "ping() -> str",
     ),
+    "compute 1.1": (
+        "audit_books(repair: bool) -> HostBooks",
+        "build_and_run_instances(builds: list[BuildRequest]) -> None",
+        "destroy_instances(requests: list[DestroyRequest]) -> None",
+        "get_console_output(instance_uuid: str, tail_length: int | None) -> str",
+        "get_host_uptime(node: str) -> str",
+        "ping() -> str",
+    ),
     "conductor 1.0": (
         "ping() -> str",
         "register(host: str, binary: str, identity: str, nodes: list[str]) -> Registration",
         "report_state(report: Report) -> ReportAnswer",
     ),
     "conductor 1.1": (
+        "ping() -> str",
+        "register(host: str, binary: str, identity: str, nodes: list[str], version: int = 0) -> "
+        "Registration",
+        "report_state(report: Report) -> ReportAnswer",
+    ),
+    "conductor 1.2": (
+        "get_kept(host: str) -> Registration",
         "ping() -> str",
         "register(host: str, binary: str, identity: str, nodes: list[str], version: int = 0) -> "
         "Registration",

@@ -246,6 +246,11 @@ class Conductor:
             self.unknown = False
         return dataclasses.replace(self.registration, epoch=self.epoch)
 
+    def get_kept(self, context, *, host, timeout):
+        if self.faults and self.faults.popleft():
+            raise exception.BusUnavailable()
+        return base.decode(base.encode(self.registration))
+
     def report_state(self, context, *, report, timeout):
         fault = self.faults.popleft() if self.faults else None
         if fault == "lost":

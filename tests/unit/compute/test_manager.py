@@ -20,7 +20,7 @@ def test_it_is_a_manager(world):
     typed: manager.Manager = world.manager
     assert [topic for topic, _ in typed.endpoints()] == ["compute"]
     names = [task.name for task in typed.periodic_tasks()]
-    assert names == ["update_available_resource", "sync_power_states"]
+    assert names == ["update_available_resource", "audit_books", "sync_power_states"]
 
 
 def test_client_and_endpoint_name_the_same_methods_and_arguments():
@@ -39,7 +39,7 @@ def test_client_and_endpoint_name_the_same_methods_and_arguments():
 def test_every_endpoint_method_is_exposed(world):
     [(_, [endpoint])] = world.manager.endpoints()
     methods = [m for n, m in inspect.getmembers(endpoint, inspect.ismethod) if n[0] != "_"]
-    assert len(methods) == 5 and all(method.exposed for method in methods)
+    assert len(methods) == 6 and all(method.exposed for method in methods)
     assert endpoint.ping(None) == "pong"
 
 
@@ -48,7 +48,11 @@ def test_every_endpoint_method_is_exposed(world):
 )
 def test_the_spacing_of_the_audit(make_world, interval, spacing, caplog):
     caplog.set_level("INFO")
-    world = make_world(update_resources_interval=interval, sync_power_state_interval=interval)
+    world = make_world(
+        update_resources_interval=interval,
+        sync_power_state_interval=interval,
+        audit_interval=interval,
+    )
     for task in world.manager.periodic_tasks():
         assert spacing <= task._delay() <= spacing + 1.0
     caplog.clear()

@@ -44,11 +44,16 @@ class Compute:
             raise CloudError(f"GET {path} answered {status}: {_message(body)}")
         return body
 
-    def _ask(self, path: str) -> tuple[int, Any]:
+    def _ask(self, path: str, body: Any = None) -> tuple[int, Any]:
+        """Return status and body of a GET, or of a POST if there is a body to send."""
         from keystoneauth1 import exceptions
 
+        options: dict[str, Any] = {"microversion": MICROVERSION, "raise_exc": False}
         try:
-            answer = self._session.get(path, microversion=MICROVERSION, raise_exc=False)
+            if body is None:
+                answer = self._session.get(path, **options)
+            else:
+                answer = self._session.post(path, json=body, **options)
         except exceptions.ClientException as error:
             raise CloudError(f"the Compute API cannot be asked: {error}") from None
         try:
@@ -69,6 +74,46 @@ class Compute:
             if status != 404:
                 raise CloudError(f"explaining {server} answered {status}: {_message(body)}")
         return self.get(f"/servers/{self.find(server)}/explain")
+
+    def why_not(self, server: str, host: str | None) -> Any:
+        """Return what the filters say of a host for a server, or of all hosts.
+
+        :param server: name or id, as for :meth:`explain`
+        :raises CloudError: there is no such server or host, or no scheduler answers
+        """
+        query = "" if host is None else f"?host={quote(host, safe='')}"
+        if _is_uuid(server):
+            return self.get(f"/servers/{server}/why-not{query}")
+        return self.get(f"/servers/{self.find(server)}/why-not{query}")
+
+    def capacity(self, flavor: str, asked: dict[str, Any]) -> Any:
+        """Return how many servers of a flavor more fit.
+
+        :param flavor: name or id
+        :param asked: further fields of the body
+        :raises CloudError: there is no such flavor or host, or no scheduler answers
+        """
+        body = {"capacity": {"flavorRef": self.find_flavor(flavor), **asked}}
+        status, answer = self._ask("/novalite/capacity", body)
+        if status >= 400:
+            raise CloudError(f"POST /novalite/capacity answered {status}: {_message(answer)}")
+        return answer
+
+    def find_flavor(self, name: str) -> str:
+        """Return the id of the flavor of this name or id.
+
+        :raises CloudError: there is none
+        """
+        status, _body = self._ask(f"/flavors/{quote(name, safe='')}")
+        if status == 200:
+            return name
+        for path in ("/flavors?is_public=None", "/flavors"):
+            status, body = self._ask(path)
+            if status == 200:
+                found = [str(each["id"]) for each in body["flavors"] if each["name"] == name]
+                if found:
+                    return found[0]
+        raise CloudError(f"No flavor with a name or id of '{name}' exists.")
 
     def find(self, name: str) -> str:
         """Return the id of the server of this name.

@@ -6,27 +6,19 @@ to a terminal, with colours, and into a pipe, without.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
-from rich.text import Text
+
+from novalite.advisor import columns
+from novalite.advisor.columns import BOLD, DIM, GREEN, RED, YELLOW, Line
 
 Json = dict[str, Any]
-BOLD, RED, GREEN, DIM, YELLOW = "bold", "bold red", "bold green", "dim", "yellow"
-
-
-class Line(NamedTuple):
-    """A line and its style on a terminal."""
-
-    text: str
-    style: str = ""
 
 
 def show(body: Json, console: Console) -> None:
     """Print an explanation."""
-    for line in lines(body):
-        # What others wrote is printed as it is: no markup, no line breaks of ours.
-        console.print(Text(line.text, style=line.style), soft_wrap=True)
+    columns.show(lines(body), console)
 
 
 def lines(body: Json) -> Iterator[Line]:

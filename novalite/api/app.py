@@ -10,9 +10,10 @@ import falcon
 from oslo_config import cfg
 
 from novalite.api import auth, errors, http, middleware, policy
-from novalite.api.parts import Computes, Images, Networks, Parts, Resource
+from novalite.api.parts import Computes, Images, Networks, Parts, Resource, Schedulers
 from novalite.api.resources import (
     availability_zones,
+    capacity,
     explain,
     flavor_access,
     flavor_extra_specs,
@@ -33,6 +34,7 @@ from novalite.api.resources import (
     services,
     simple_tenant_usage,
     versions,
+    why_not,
 )
 from novalite.api.wakeup import Wakeup
 from novalite.db import engine
@@ -50,6 +52,7 @@ ROUTES: dict[str, type[Resource]] = {
     "/v2.1/servers/{server_id}": servers.ServerResource,
     "/v2.1/servers/{server_id}/action": server_actions.ServerActionResource,
     "/v2.1/servers/{server_id}/explain": explain.ExplainResource,
+    "/v2.1/servers/{server_id}/why-not": why_not.WhyNotResource,
     "/v2.1/servers/{server_id}/ips": ips.IpsResource,
     "/v2.1/servers/{server_id}/ips/{network}": ips.IpResource,
     "/v2.1/servers/{server_id}/metadata": server_metadata.ServerMetadataResource,
@@ -83,6 +86,7 @@ ROUTES: dict[str, type[Resource]] = {
     "/v2.1/os-server-groups/{server_group_id}": server_groups.ServerGroupResource,
     "/v2.1/os-simple-tenant-usage": simple_tenant_usage.TenantUsagesResource,
     "/v2.1/os-simple-tenant-usage/{tenant_id}": simple_tenant_usage.TenantUsageResource,
+    "/v2.1/novalite/capacity": capacity.CapacityResource,
     "/v2.1/limits": limits.LimitsResource,
     "/v2.1/os-quota-sets/{tenant_id}": quota_sets.QuotaSetResource,
     "/v2.1/os-quota-sets/{tenant_id}/defaults": quota_sets.QuotaSetDefaultsResource,
@@ -105,6 +109,7 @@ def make_app(
     images: Images,
     networks: Networks,
     computes: Computes,
+    schedulers: Schedulers,
     wakeup: Wakeup,
     authenticator: auth.Authenticator | None = None,
     rules: policy.Policy | None = None,
@@ -116,6 +121,7 @@ def make_app(
         images=images,
         networks=networks,
         computes=computes,
+        schedulers=schedulers,
         wakeup=wakeup,
         policy=rules or policy.Policy(conf),
     )

@@ -21,6 +21,7 @@ from novalite.conductor import rpcapi as conductor_rpcapi
 from novalite.db import engine
 from novalite.image import client as image_client
 from novalite.network import client as network_client
+from novalite.scheduler import rpcapi as scheduler_rpcapi
 
 LOG = logging.getLogger(__name__)
 
@@ -85,6 +86,7 @@ def make_wsgi(
         images=image_client.ImageClient(conf),
         networks=network_client.NetworkClient(conf),
         computes=computes,
+        schedulers=scheduler_rpcapi.SchedulerAPI(bus),
         wakeup=wakeup.Wakeup(conductor_rpcapi.ConductorTaskAPI(bus), computes, sender),
         rules=rules,
     )

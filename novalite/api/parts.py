@@ -10,7 +10,8 @@ from oslo_config import cfg
 from novalite import context as context_module
 from novalite.api import policy, wakeup
 from novalite.db import engine
-from novalite.objects.request_spec import ImageMeta, NetworkRequest
+from novalite.objects.inquiry import CapacityReport, Examination
+from novalite.objects.request_spec import ImageMeta, NetworkRequest, RequestSpec
 
 
 class Images(Protocol):
@@ -70,6 +71,36 @@ class Computes(Protocol):
         """
 
 
+class Schedulers(Protocol):
+    """What the API asks of a scheduler and waits for; nothing is selected for it."""
+
+    def examine_hosts(
+        self,
+        context: context_module.RequestContext,
+        *,
+        spec: RequestSpec,
+        hosts: list[str],
+        timeout: float,
+    ) -> Examination:
+        """Return what all filters say of these hosts, or of all.
+
+        :raises exception.BusUnavailable: no answer in time
+        """
+
+    def count_capacity(
+        self,
+        context: context_module.RequestContext,
+        *,
+        spec: RequestSpec,
+        hosts: list[str],
+        timeout: float,
+    ) -> CapacityReport:
+        """Return how many such servers more fit these hosts, or all.
+
+        :raises exception.BusUnavailable: no answer in time
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Options, database, clients of the neighbours and of the other processes."""
@@ -79,6 +110,7 @@ class Parts:
     images: Images
     networks: Networks
     computes: Computes
+    schedulers: Schedulers
     wakeup: wakeup.Wakeup
     policy: policy.Policy
 

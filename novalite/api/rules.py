@@ -10,48 +10,10 @@ from typing import Any
 
 from oslo_policy import policy
 
+from novalite.api.roles import ADMIN, ANYBODY, BASE, MEMBER, READER, USER
+
 PREFIX = "os_compute_api:"
 _WHOLE = ("compute:", "network:")
-
-ADMIN = "rule:context_is_admin"
-MEMBER = "rule:project_member_or_admin"
-READER = "rule:project_reader_or_admin"
-USER = f"({ADMIN}) or user_id:%(user_id)s"
-ANYBODY = "@"
-
-BASE = (
-    ("context_is_admin", "role:admin", "Decides what makes an administrator (is_admin:True)."),
-    (
-        "admin_or_owner",
-        "is_admin:True or project_id:%(project_id)s",
-        "Former default of most rules; for policy files that still name it.",
-    ),
-    (
-        "admin_api",
-        "is_admin:True",
-        "Former default of rules for administrators; for policy files that still name it.",
-    ),
-    (
-        "project_member_api",
-        "role:member and project_id:%(project_id)s",
-        "Members, in their project.",
-    ),
-    (
-        "project_reader_api",
-        "role:reader and project_id:%(project_id)s",
-        "Readers, in their project.",
-    ),
-    (
-        "project_member_or_admin",
-        "rule:project_member_api or rule:context_is_admin",
-        "Default of what changes something in a project.",
-    ),
-    (
-        "project_reader_or_admin",
-        "rule:project_reader_api or rule:context_is_admin",
-        "Default of what shows something of a project.",
-    ),
-)
 
 _SERVER = "/servers/{server_id}"
 _FLAVOR = "/flavors/{flavor_id}"
@@ -89,6 +51,18 @@ RULES: tuple[tuple[str, ...], ...] = (
     ),
     ("servers:explain", READER, "Explain a server", f"GET {_SERVER}/explain"),
     ("servers:explain:host_details", ADMIN, "Explain it with hosts", f"GET {_SERVER}/explain"),
+    (
+        "servers:why-not",
+        ADMIN,
+        "Ask the scheduler what it thinks of a host for a server",
+        f"GET {_SERVER}/why-not",
+    ),
+    (
+        "novalite:capacity",
+        ADMIN,
+        "Count how many more servers of a flavor fit",
+        "POST /novalite/capacity",
+    ),
     ("servers:create", MEMBER, "Create servers", "POST /servers"),
     (
         "servers:create:forced_host",

@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from novalite.cmd import explain
+from novalite.cmd import explain, questions
 from novalite.devcloud import cloud, logs, state
 from novalite.devcloud.errors import DevCloudError
 
@@ -77,6 +77,14 @@ def _parser() -> argparse.ArgumentParser:
     told = commands.add_parser("explain", help=text, description=text)
     told.set_defaults(run=explain.run)
     explain.add_arguments(told)
+    text = "count how many more servers of a flavor fit, and say what binds"
+    fits = commands.add_parser("capacity", help=text, description=text)
+    fits.set_defaults(run=questions.capacity)
+    questions.add_capacity(fits)
+    text = "say what every filter thinks of a host for a server"
+    why = commands.add_parser("why-not", help=text, description=text)
+    why.set_defaults(run=questions.why_not)
+    questions.add_why_not(why)
     demo = _command(commands, "demo", _demo, "start the cloud, boot a server, explain, stop")
     demo.add_argument("--computes", type=_count, metavar="N", default=2, help="default: 2")
     demo.add_argument("--keep", action="store_true", help="leave the cloud running")

@@ -9,23 +9,33 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from novalite.advisor import cloud, render
+from novalite.advisor import cloud, columns, render
 from novalite.devcloud import state
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the words of the command."""
     command.add_argument("server", metavar="SERVER", help="name or id, of a deleted one too")
+    add_common(command, "text")
+
+
+def add_common(command: argparse.ArgumentParser, default: str) -> None:
+    """Add the words that all questions to a cloud have: format and credentials.
+
+    :param default: what the format for people is called
+    """
     command.add_argument(
         "-f",
         "--format",
-        choices=("text", "json"),
-        default="text",
-        help="json: the API's answer as it is (default: text)",
+        choices=(default, "json"),
+        default=default,
+        help=f"json: the API's answer as it is (default: {default})",
     )
     command.add_argument(
         "--state-dir",
@@ -40,8 +50,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; 0 if there is one, 1 if not."""
+    return answer(arguments, lambda found: found.explain(arguments.server), render.lines)
+
+
+def answer(
+    arguments: argparse.Namespace,
+    ask: Callable[[cloud.Compute], Any],
+    lines: Callable[[Any], Iterable[columns.Line]],
+) -> int:
+    """Ask the cloud that the words mean and print what it answers; 0 if it does, 1 if not."""
     try:
-        body = compute(arguments.state_dir, arguments.os_cloud).explain(arguments.server)
+        body = ask(compute(arguments.state_dir, arguments.os_cloud))
     except cloud.CloudError as error:
         Console(stderr=True).print(f"novalite: {error.message()}", markup=False, highlight=False)
         return 1
@@ -49,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         json.dump(body, sys.stdout, indent=2)
         print()
     else:
-        render.show(body, Console())
+        columns.show(lines(body), Console())
     return 0
 
 

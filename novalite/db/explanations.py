@@ -6,13 +6,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from novalite import exception
 from novalite.db import actions, instances, schema, services
+from novalite.objects import base
 from novalite.objects.history import History
 from novalite.objects.instance import InstanceFault
+from novalite.objects.request_spec import RequestSpec
 from novalite.objects.service import Service
+from novalite.objects.states import ActionState
 
 _a = schema.instance_actions
 _c = schema.cleanups
+_r = schema.request_specs
 
 # So many of the latest actions are read, and so many of the latest steps of each.
 ACTIONS = 10
@@ -35,6 +40,7 @@ _MEMBERS = (
     .select_from(_a)
     .where(_a.c.reservation_id == sa.bindparam("reservation_"), _a.c.action == "create")
 )
+_SPEC = sa.select(_r.c.spec).where(_r.c.instance_uuid == sa.bindparam("uuid_"))
 _CLEANUPS = sa.select(_c.c.host).where(_c.c.instance_uuid == sa.bindparam("uuid_"))
 
 
@@ -66,6 +72,21 @@ def read(conn: sa.Connection, uuid: str) -> Found:
         cleanups=[str(row.host) for row in conn.execute(_CLEANUPS, {"uuid_": uuid})],
         services=services.list_all(conn),
     )
+
+
+def request(conn: sa.Connection, uuid: str) -> RequestSpec:
+    """Return what was asked for with a server, with the hosts where its build has failed.
+
+    :raises exception.InstanceNotFound: its request is not kept
+    """
+    packed = conn.scalar(_SPEC, {"uuid_": uuid})
+    if packed is None:
+        raise exception.InstanceNotFound(instance_id=uuid)
+    spec: RequestSpec = base.decode(packed)
+    create = conn.execute(_CREATE, {"uuid_": uuid}).first()
+    if create is not None and create.state != ActionState.DONE.value:
+        spec.ignore_hosts = list(actions.from_row(create).failures)
+    return spec
 
 
 def _history(conn: sa.Connection, row: Any) -> History:

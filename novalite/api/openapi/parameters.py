@@ -108,6 +108,7 @@ _QUERY: dict[tuple[str, str], _Query] = {
     ("GET", "/v2.1/servers"): _SERVERS,
     ("GET", "/v2.1/servers/detail"): _SERVERS,
     ("GET", "/v2.1/servers/{server_id}/os-instance-actions"): _ACTIONS,
+    ("GET", "/v2.1/servers/{server_id}/why-not"): _each(_TEXT, "host"),
     ("GET", "/v2.1/flavors"): _FLAVORS,
     ("GET", "/v2.1/flavors/detail"): _FLAVORS,
     ("GET", "/v2.1/os-services"): _each(_TEXT, "host", "binary"),

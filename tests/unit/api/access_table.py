@@ -37,6 +37,10 @@ WHO: dict[str, tuple[str, str]] = {
         "yes yes 403 403   yes 404 404 404   404 403",
         "yes 404 404 404   yes yes 403 403   404 403",
     ),
+    "its cloud's admin": (
+        "yes 403 403 403   yes 404 404 404   404 403",
+        "yes 404 404 404   yes 403 403 403   404 403",
+    ),
     # The id of a project in the URL: it is no secret, only forbidden.
     "project's readers": (
         "yes yes yes 403   yes 403 403 403   403 403",
@@ -66,6 +70,7 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
     ("POST", f"{_SERVER}/action#os-getConsoleOutput"): ("os-console-output", "its members"),
     ("POST", f"{_SERVER}/action#forceDelete"): ("os-deferred-delete:force", "its members"),
     ("GET", f"{_SERVER}/explain"): ("servers:explain", "its readers"),
+    ("GET", f"{_SERVER}/why-not"): ("servers:why-not", "its cloud's admin"),
     ("POST", f"{_SERVER}/action#lock"): ("os-lock-server:lock", "its members"),
     ("POST", f"{_SERVER}/action#unlock"): ("os-lock-server:unlock", "its members"),
     ("GET", f"{_SERVER}/metadata"): ("server-metadata:index", "its readers"),
@@ -137,6 +142,7 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
         "os-simple-tenant-usage:show",
         "project's readers",
     ),
+    ("POST", "/v2.1/novalite/capacity"): ("novalite:capacity", "admin"),
     ("GET", "/v2.1/limits"): ("limits", "anybody in a project"),
     ("GET", _QUOTAS): ("os-quota-sets:show", "project's readers"),
     ("PUT", _QUOTAS): ("os-quota-sets:update", "admin"),

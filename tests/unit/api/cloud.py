@@ -16,7 +16,11 @@ from novalite.api.policy import Policy
 from novalite.db import engine, schema
 from novalite.objects import base
 from novalite.objects.compute_node import ComputeNode
-from novalite.objects.request_spec import ImageMeta
+from novalite.objects.inquiry import CapacityReport, Examination
+from novalite.objects.request_spec import ImageMeta, RequestSpec
+from novalite.scheduler import inquiry
+from novalite.scheduler.host_state import HostState
+from tests.unit.scheduler import fakes
 
 IMAGE = "11111111-2222-3333-4444-555555555555"
 BIG_IMAGE = "99999999-2222-3333-4444-555555555555"
@@ -65,6 +69,36 @@ class FakeComputes:
 
 
 @dataclass
+class FakeSchedulers:
+    """Answers with the real filters for the hosts in ``states``."""
+
+    states: list[HostState] = field(default_factory=list)
+    asked: list[tuple[str, RequestSpec, list[str]]] = field(default_factory=list)
+
+    def examine_hosts(
+        self, context: Any, *, spec: RequestSpec, hosts: list[str], timeout: float
+    ) -> Examination:
+        self.asked.append(("examine_hosts", spec, hosts))
+        examiner = inquiry.Examiner(fakes.pipeline(), self.states, spec)
+        answer = examiner.examination(hosts, 0.5)
+        answer.hosts = [examiner.verdict(at) for at in inquiry.named(self.states, hosts)[0]]
+        found: Examination = base.decode(base.pack(answer))
+        return found
+
+    def count_capacity(
+        self, context: Any, *, spec: RequestSpec, hosts: list[str], timeout: float
+    ) -> CapacityReport:
+        self.asked.append(("count_capacity", spec, hosts))
+        pipeline = fakes.pipeline()
+        demand = pipeline.demand(spec)
+        indexes, unknown = inquiry.named(self.states, hosts)
+        report = inquiry.report(demand.need, unknown, 0.5)
+        report.hosts = [inquiry.capacity_of(pipeline, self.states[at], demand) for at in indexes]
+        found: CapacityReport = base.decode(base.pack(report))
+        return found
+
+
+@dataclass
 class FakeWakeup:
     reservations: list[str] = field(default_factory=list)
     destroys: list[tuple[str, Any]] = field(default_factory=list)
@@ -86,6 +120,7 @@ class Cloud:
     images: FakeImages
     networks: FakeNetworks
     computes: FakeComputes
+    schedulers: FakeSchedulers
     wakeup: FakeWakeup
     policy: Policy
 

@@ -22,6 +22,7 @@ from tests.unit.api.cloud import (
     FakeComputes,
     FakeImages,
     FakeNetworks,
+    FakeSchedulers,
     FakeWakeup,
     make_conf,
 )
@@ -69,6 +70,7 @@ def make_cloud(conf: cfg.ConfigOpts, template: Path, folder: Path) -> Cloud:
         }
     )
     networks, computes, wakeup = FakeNetworks(), FakeComputes(), FakeWakeup()
+    schedulers = FakeSchedulers()
     rules = policy.Policy(conf)
     application = app.make_app(
         conf,
@@ -76,9 +78,10 @@ def make_cloud(conf: cfg.ConfigOpts, template: Path, folder: Path) -> Cloud:
         images=images,
         networks=networks,
         computes=computes,
+        schedulers=schedulers,
         wakeup=wakeup,  # type: ignore[arg-type]
         authenticator=auth.NoAuth(),
         rules=rules,
     )
     client = testing.TestClient(application)
-    return Cloud(conf, database, client, images, networks, computes, wakeup, rules)
+    return Cloud(conf, database, client, images, networks, computes, schedulers, wakeup, rules)

@@ -192,6 +192,7 @@ def test_each_route_has_one_noun_per_file() -> None:
         "flavors",
         "os-services",
         "os-hypervisors",
+        "novalite",
         "os-availability-zone",
         "os-keypairs",
         "os-server-groups",

@@ -21,9 +21,9 @@ from tests.functional.waiting import eventually
 
 pytestmark = pytest.mark.drill
 
-# Seconds: how long it is away, what an answer of a database server may take, and what a user may
-# have to wait for "no".
-AWAY = 8.0
+# Seconds: how long it is away every day and in a drill, what an answer of a database server may
+# take, and what a user may have to wait for "no".
+AWAY, AWAY_IN_A_DRILL = 8.0, 30.0
 ANSWER = 2
 QUICK = 2 * ANSWER + 3.0
 CONFIG: Mapping[str, Mapping[str, object]] = {
@@ -39,6 +39,12 @@ def server() -> Iterator[postgresql.Server]:
         pytest.skip(reason)
     with postgresql.running() as made:
         yield made
+
+
+@pytest.fixture
+def seconds(request: pytest.FixtureRequest) -> float:
+    """How long it is away."""
+    return AWAY_IN_A_DRILL if request.config.getoption("--rounds") else AWAY
 
 
 @pytest.fixture
@@ -86,6 +92,7 @@ def play(
     away: Callable[[], None],
     back: Callable[[], None],
     state: str,
+    seconds: float,
 ) -> Traffic:
     """Take something away under traffic and bring it back; note what users saw."""
     before = pids(cloud)
@@ -96,7 +103,7 @@ def play(
         away()
         gone = time.monotonic()
         eventually(lambda: healthz(cloud) == state, QUICK, f"health is {state}")
-        wait_for_seconds(AWAY)
+        wait_for_seconds(seconds)
         # Up to here answers may need their time; what is asked in the end finds everybody at rest.
         back()
         returned = time.monotonic()
@@ -143,9 +150,9 @@ def slowest(users: Traffic) -> float:
 
 
 def test_v32_the_database_is_stopped(
-    cloud: Cloud, server: postgresql.Server, table: faults.Table
+    cloud: Cloud, server: postgresql.Server, table: faults.Table, seconds: float
 ) -> None:
-    users = play(cloud, table, "database stopped", server.stop, server.start, "failing")
+    users = play(cloud, table, "database stopped", server.stop, server.start, "failing", seconds)
     assert statuses(users, "read") <= {200, 503}
     assert statuses(users, "create") <= {202, 503}
     assert slowest(users) < QUICK
@@ -153,7 +160,7 @@ def test_v32_the_database_is_stopped(
 
 
 def test_v32_nothing_is_heard_of_the_database(
-    cloud: Cloud, proxy: postgresql.Proxy, table: faults.Table
+    cloud: Cloud, proxy: postgresql.Proxy, table: faults.Table, seconds: float
 ) -> None:
     users = play(
         cloud,
@@ -162,6 +169,7 @@ def test_v32_nothing_is_heard_of_the_database(
         lambda: proxy.silence(True),
         lambda: proxy.silence(False),
         "failing",
+        seconds,
     )
     assert statuses(users, "read") <= {200, 503}
     assert statuses(users, "create") <= {202, 503}
@@ -170,12 +178,15 @@ def test_v32_nothing_is_heard_of_the_database(
 
 
 def test_the_broker_is_stopped(
-    make_cloud: Callable[..., Cloud], broker: Broker | None, table: faults.Table
+    make_cloud: Callable[..., Cloud],
+    broker: Broker | None,
+    table: faults.Table,
+    seconds: float,
 ) -> None:
     if broker is None:
         pytest.skip("the tests do not stop a broker that is not theirs")
     cloud = make_cloud(config=CONFIG)
-    users = play(cloud, table, "broker stopped", broker.stop, broker.start, "degraded")
+    users = play(cloud, table, "broker stopped", broker.stop, broker.start, "degraded", seconds)
     assert statuses(users, "read") == {200}
     assert statuses(users, "create") == {202}
     assert slowest(users) < QUICK

@@ -18,19 +18,24 @@ def main() -> None:
 
 
 def check_filters(conf: Any) -> list[str]:
-    """Check that every enabled filter exists; return a warning if there is none at all.
+    """Check that filters and weighers exist; return a warning if there is no filter at all.
 
-    :raises ConfigError: a filter is unknown
+    :raises ConfigError: one is unknown
     """
     from novalite import exception
     from novalite.conf import files
-    from novalite.scheduler import filters
+    from novalite.scheduler import filters, weights
 
-    where = files.place(conf, "enabled_filters", "filter_scheduler")
+    options = conf.filter_scheduler
     try:
-        enabled = filters.load(conf.filter_scheduler.enabled_filters)
+        option = "enabled_filters"
+        enabled = filters.load(options.enabled_filters, options, options.available_filters)
+        option = "weight_classes"
+        weights.load({}, options.weight_classes)
     except exception.ConfigurationError as error:
+        where = files.place(conf, option, "filter_scheduler")
         raise files.ConfigError(f"{where}: {error.message()}") from error
+    where = files.place(conf, "enabled_filters", "filter_scheduler")
     return [] if enabled else [f"{where} is empty: hosts are not filtered at all"]
 
 

@@ -22,7 +22,25 @@ WORDS = {
     "larger_than_host_memory": "the server wants more memory than the whole host has",
     "larger_than_host_disk": "the server wants more disk than the whole host has",
     "larger_than_host_vcpu": "the server wants more vcpus than the whole host has",
+    "not_exact_memory": "the free memory is not exactly what the server needs",
+    "not_exact_disk": "the free disk is not exactly what the server needs",
+    "not_exact_vcpu": "the free vcpus are not exactly what the server needs",
+    "too_many_instances": "the host has as many servers as it may have",
+    "too_many_io_ops": "as many builds, resizes and snapshots as may be are going on",
     "image_not_supported": "the host cannot run such an image",
+    "capability_missing": "the host lacks a capability that the flavor asks for",
+    "aggregate_lacks_extra_spec": "the host's aggregates lack what the flavor asks for",
+    "aggregate_wants_flavor": "the host is kept for other flavors",
+    "aggregate_wants_image": "the host is kept for other images",
+    "aggregate_wants_project": "the host is kept for other projects",
+    "other_flavor_on_host": "servers of another flavor are on the host",
+    "host_isolated": "the host is kept for isolated images",
+    "image_isolated": "the image may run on isolated hosts only",
+    "not_different_host": "a server to keep away from is on the host",
+    "not_same_host": "none of the servers to be with is on the host",
+    "other_network": "the host is not in the network asked for",
+    "group_anti_affinity": "as many members of the server group as may be are on the host",
+    "group_affinity": "the other members of the server group are on another host",
     "not_forced_host": "another host was named in the request",
     "not_requested_host": "another host was requested",
     "other": "another reason",
@@ -64,10 +82,10 @@ class Reason(NamedTuple):
         if self.limit is None or self.total is None or self.used is None:
             return f"{number(self.need)}{unit} requested, {number(self.have)}{unit} usable"
         left = self.limit - self.used
+        product = "" if self.ratio is None else f" ({number(self.total)} x {number(self.ratio)})"
         text = (
             f"{number(self.need)}{unit} requested, {number(left)}{unit} usable: limit "
-            f"{number(self.limit)}{unit} ({number(self.total)} x {number(self.ratio)}) - "
-            f"used {number(self.used)}{unit}"
+            f"{number(self.limit)}{unit}{product} - used {number(self.used)}{unit}"
         )
         if self.reserved:
             text += f" ({number(self.reserved)} of it reserved)"
@@ -112,15 +130,33 @@ _new = tuple.__new__
 def sums(node: ComputeNode, rooms: Rooms) -> tuple[Sums, Sums, Sums]:
     """Return the numbers behind memory, disk and vcpu of a host, ready for reasons."""
     memory, disk, vcpu = rooms
-    return (
-        _sums(memory, node.ram_allocation_ratio, node.reserved_host_memory_mb),
-        _sums(disk, node.disk_allocation_ratio, capacity.whole_gb(node.reserved_host_disk_mb)),
-        _sums(vcpu, node.cpu_allocation_ratio, node.reserved_host_cpus),
-    )
+    return sums_of(node, memory), sums_of(node, disk), sums_of(node, vcpu)
 
 
-def _sums(room: Room, ratio: float, reserved: float) -> Sums:
-    return (room.largest, room.limit, room.total, ratio, room.used, reserved, None)
+def sums_of(node: ComputeNode, room: Room) -> Sums:
+    """Return the numbers behind one resource of a host, under the limit that *room* has."""
+    ratio = ratio_of(node, room.resource)
+    if room.limit is not None and room.limit != capacity.limit(room.total, ratio) and room.total:
+        # An aggregate or a filter without overcommit has another ratio than the host.
+        ratio = room.limit / room.total
+    held = reserved(node, room.resource)
+    return (room.largest, room.limit, room.total, ratio, room.used, held, None)
+
+
+def ratio_of(node: ComputeNode, resource: Resource) -> float:
+    """Return the host's own allocation ratio of a resource."""
+    if resource is Resource.MEMORY:
+        return node.ram_allocation_ratio
+    return node.disk_allocation_ratio if resource is Resource.DISK else node.cpu_allocation_ratio
+
+
+def reserved(node: ComputeNode, resource: Resource) -> float:
+    """Return how much of a resource is held back on a host, in the unit of a need."""
+    if resource is Resource.MEMORY:
+        return node.reserved_host_memory_mb
+    if resource is Resource.DISK:
+        return capacity.whole_gb(node.reserved_host_disk_mb)
+    return node.reserved_host_cpus
 
 
 def shortage(codes: tuple[str, str], wanted: float, numbers: Sums) -> Reason:

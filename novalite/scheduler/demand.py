@@ -10,11 +10,11 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from novalite.objects import capacity
-from novalite.objects.capacity import Need
+from novalite.objects.capacity import Need, Resource
 from novalite.objects.frozen import FrozenDict, freeze
 from novalite.objects.request_spec import InstanceGroup, RequestSpec
 
@@ -25,6 +25,8 @@ _ARCHITECTURES = {
     "i586": "i686",
     "x86": "i686",
 }
+# Where a resource stands in a Need and in Rooms.
+ORDER = {resource: place for place, resource in enumerate(Resource)}
 _VM_MODES = {"pv": "xen", "hv": "hvm", "baremetal": "hvm"}
 
 
@@ -72,6 +74,10 @@ class Demand:
     def need(self) -> Need:
         """The three amounts in the order of claiming."""
         return Need(self.memory_mb, self.disk_gb, self.vcpus)
+
+    def amount(self, resource: Resource) -> int:
+        """Return what is needed of one resource."""
+        return self.need[ORDER[resource]]
 
     def __getattr__(self, name: str) -> Any:
         """Return a declared field of the request."""
@@ -134,13 +140,32 @@ def _read(spec: RequestSpec, name: str) -> Any:
 
 # Scopes of flavor extra specs that ask something of the host.
 HOST_SCOPES = ("capabilities", "aggregate_instance_extra_specs")
+
+
+def _hinted(spec: RequestSpec, hint: str) -> tuple[tuple[str, str | None], ...]:
+    """Return the servers that a hint names, each with its service host if it has one."""
+    named = spec.scheduler_hints.get(hint) or []
+    servers = [named] if isinstance(named, str) else named
+    return tuple((server, spec.hinted_hosts.get(server)) for server in sorted(set(servers)))
+
+
+def _near(spec: RequestSpec) -> str | None:
+    """Return the network near which the hints want the server."""
+    address = spec.scheduler_hints.get("build_near_host_ip")
+    return f"{address}{spec.scheduler_hints.get('cidr', '/24')}" if address else None
+
+
 # What filters may declare in ``reads`` besides the fields of the RequestSpec.
 DERIVED: dict[str, Callable[[RequestSpec], Any]] = {
     "flavorid": lambda spec: spec.flavor.flavorid,
     "flavor_name": lambda spec: spec.flavor.name,
     "image_id": lambda spec: spec.image.id,
     "image_properties": lambda spec: spec.image.properties,
+    "different_host": lambda spec: _hinted(spec, "different_host"),
+    "same_host": lambda spec: _hinted(spec, "same_host"),
+    "near": _near,
 }
+READABLE = frozenset(DERIVED) | {each.name for each in fields(RequestSpec)}
 
 
 def platform(architecture: Any, hypervisor_type: Any, vm_mode: Any) -> Platform:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from novalite.objects import aggregate, capacity, reason
 from novalite.objects.aggregate import Aggregate, Joined
-from novalite.objects.capacity import Need, Rooms
+from novalite.objects.capacity import Need, Resource, Room, Rooms
 from novalite.objects.compute_node import ComputeNode
 from novalite.scheduler import demand
 from novalite.scheduler.demand import Platform
@@ -98,6 +98,14 @@ class HostState:
     def selected(self) -> Mapping[str, Selected]:
         """The servers (uuid) that were selected and are not in the picture yet."""
         return MappingProxyType(self._selected)
+
+    def room(self, resource: Resource) -> Room:
+        """Return what the host has of one resource, under its own limit."""
+        return self.rooms[demand.ORDER[resource]]
+
+    def reserved(self, resource: Resource) -> float:
+        """Return what is held back of one resource."""
+        return reason.reserved(self.picture, resource)
 
     def join(
         self, aggregates: tuple[Aggregate, ...] | None = None, *, default_zone: str | None = None

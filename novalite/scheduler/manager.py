@@ -259,8 +259,10 @@ def make_pipeline(conf: cfg.ConfigOpts) -> Pipeline:
     """
     options = conf.filter_scheduler
     return Pipeline(
-        filters.load(options.enabled_filters),
-        weights.load({name: float(options[name]) for name in weights.WEIGHERS}),
+        filters.load(options.enabled_filters, options, options.available_filters),
+        weights.load(
+            {name: float(options[name]) for name in weights.WEIGHERS}, options.weight_classes
+        ),
         host_subset_size=int(options.host_subset_size),
         shuffle=bool(options.shuffle_best_same_weighed_hosts),
         max_attempts=int(conf.scheduler.max_attempts),

@@ -10,11 +10,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from novalite.objects import capacity
 from novalite.objects.capacity import Rooms
 from novalite.objects.decision import TOP, Decision
 from novalite.objects.request_spec import Limits, RequestSpec, Selection
 from novalite.scheduler import demand as demands
+from novalite.scheduler import weights
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters.base import Filter
 from novalite.scheduler.filters.forced_host import ForcedHost
@@ -73,7 +73,7 @@ class Pipeline:
         )
         # Whether verdicts may be kept from one request to the next.
         self.keeps = all(map(_repeats, filters)) and all(map(_repeats, weighers))
-        self._limited = {checked.resource for checked in filters if checked.resource is not None}
+        self._limiting = [checked for checked in filters if checked.resource is not None]
 
     def schedule(
         self, hosts: Sequence[HostState], specs: Sequence[RequestSpec], picture_age: float = 0.0
@@ -105,7 +105,7 @@ class Pipeline:
             filters = [ForcedHost(spec.force_host, spec.force_node)]
         elif spec.requested_host is not None or spec.requested_node is not None:
             filters = [RequestedHost(spec.requested_host, spec.requested_node), *filters]
-        return Shortlist(hosts, demand, filters, self._weighers)
+        return Shortlist(hosts, demand, filters, weights.running(self._weighers, hosts))
 
     @property
     def filters(self) -> tuple[Filter, ...]:
@@ -152,20 +152,27 @@ class Pipeline:
         return list(picked.values())
 
     def rooms(self, host: HostState) -> Rooms:
-        """Return memory, disk and vcpu of the host under the limits that will go with it."""
-        return Rooms(
-            *(
-                room if room.resource in self._limited else room._replace(limit=None)
-                for room in host.rooms
-            )
-        )
+        """Return memory, disk and vcpu of the host under the limits that will go with it.
+
+        A resource without an enabled filter has none; of several filters the least limit counts.
+        """
+        rooms = [room._replace(limit=None) for room in host.rooms]
+        for checked in self._limiting:
+            room = checked.room(host)
+            if room is None or room.limit is None:
+                continue
+            place = demands.ORDER[room.resource]
+            held = rooms[place].limit
+            if held is None or room.limit < held:
+                rooms[place] = room
+        return Rooms(*rooms)
 
     def selection(self, host: HostState, forced: bool, age: float) -> Selection:
         """Return the host with the limits of the resources whose filters are enabled."""
-        if forced:
-            limits = Limits(generation=host.picture.generation, age=age)
-        else:
-            limits = capacity.limits(host.picture, self._limited, age)
+        limits = Limits(generation=host.picture.generation, age=age)
+        if not forced:
+            memory, disk, vcpu = self.rooms(host)
+            limits.memory_mb, limits.disk_gb, limits.vcpu = memory.limit, disk.limit, vcpu.limit
         return Selection(host.host, host.node, limits, host.zone)
 
 

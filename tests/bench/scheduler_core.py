@@ -77,7 +77,7 @@ def measure(count: int, stream: str, seconds: float) -> tuple[float, float]:
     rng = random.Random(7)
     fleet = hosts(count, rng)
     pipeline = Pipeline(
-        filters.load(list(filters.FILTERS)),
+        filters.load(filters.DEFAULT),
         weights.load(dict.fromkeys(weights.WEIGHERS, 1.0)),
         rng=rng,
     )

@@ -7,12 +7,16 @@ always give the same answer, without clock, database, bus or options.
 """
 
 import abc
+from collections.abc import Iterable
 from typing import ClassVar
 
-from novalite.objects.capacity import Resource
+from novalite.objects.capacity import Resource, Room
 from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.host_state import HostState
+
+# Names that the detail of a reason shows.
+_SHOWN = 5
 
 
 class Filter(abc.ABC):
@@ -20,11 +24,13 @@ class Filter(abc.ABC):
 
     ``reads`` are fields of the RequestSpec that the filter wants to see as attributes of the
     demand besides those it has anyway. ``resource`` is the resource whose limit goes with a
-    selection while this filter is enabled.
+    selection while this filter is enabled. ``options`` are the options of [filter_scheduler] whose
+    values the filter gets as keyword arguments when it is made.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     resource: ClassVar[Resource | None] = None
+    options: ClassVar[tuple[str, ...]] = ()
 
     @property
     def name(self) -> str:
@@ -35,6 +41,17 @@ class Filter(abc.ABC):
         """Tell whether the filter could refuse any host for this demand; False skips it."""
         return True
 
+    def room(self, host: HostState) -> Room | None:
+        """Return what the host has of the filter's resource, under the limit it keeps to."""
+        return None if self.resource is None else host.room(self.resource)
+
     @abc.abstractmethod
     def examine(self, host: HostState, demand: Demand) -> Reason | None:
         """Return None if the host may be taken, else why not."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a reason's detail, in order; of many, the first ones."""
+    ordered = sorted(names)
+    more = len(ordered) - _SHOWN
+    return ", ".join(ordered[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

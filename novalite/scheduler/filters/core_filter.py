@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CoreFilter: vcpus, with overcommit by ``cpu_allocation_ratio``. Pure."""
+"""CoreFilter and AggregateCoreFilter: vcpus, with overcommit by ``cpu_allocation_ratio``. Pure."""
 
 from novalite.objects import reason
 from novalite.objects.capacity import Resource
 from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
+from novalite.scheduler.filters.aggregate_ratio import AggregateRatioFilter
 from novalite.scheduler.host_state import HostState
 
 _CODES = reason.TOO_LITTLE[Resource.VCPU]
@@ -21,3 +22,10 @@ class CoreFilter(base.Filter):
         if host.largest_vcpus >= demand.vcpus:
             return None
         return reason.shortage(_CODES, demand.vcpus, host.vcpu_sums)
+
+
+class AggregateCoreFilter(AggregateRatioFilter):
+    """Passes hosts with enough vcpus under the ratio of their aggregates."""
+
+    resource = Resource.VCPU
+    ratio = "cpu_allocation_ratio"

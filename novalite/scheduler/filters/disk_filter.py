@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DiskFilter: local disk, with overcommit by ``disk_allocation_ratio``. Pure."""
+"""DiskFilter and AggregateDiskFilter: local disk, with overcommit by ``disk_allocation_ratio``.
+
+Pure."""
 
 from novalite.objects import reason
 from novalite.objects.capacity import Resource
 from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
+from novalite.scheduler.filters.aggregate_ratio import AggregateRatioFilter
 from novalite.scheduler.host_state import HostState
 
 _CODES = reason.TOO_LITTLE[Resource.DISK]
@@ -21,3 +24,10 @@ class DiskFilter(base.Filter):
         if host.largest_disk_gb >= demand.disk_gb:
             return None
         return reason.shortage(_CODES, demand.disk_gb, host.disk_sums)
+
+
+class AggregateDiskFilter(AggregateRatioFilter):
+    """Passes hosts with enough local disk under the ratio of their aggregates."""
+
+    resource = Resource.DISK
+    ratio = "disk_allocation_ratio"

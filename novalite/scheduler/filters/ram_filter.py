@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RamFilter: memory, with overcommit by ``ram_allocation_ratio``. Pure."""
+"""RamFilter and AggregateRamFilter: memory, with overcommit by ``ram_allocation_ratio``. Pure."""
 
 from novalite.objects import reason
 from novalite.objects.capacity import Resource
 from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
+from novalite.scheduler.filters.aggregate_ratio import AggregateRatioFilter
 from novalite.scheduler.host_state import HostState
 
 _CODES = reason.TOO_LITTLE[Resource.MEMORY]
@@ -21,3 +22,10 @@ class RamFilter(base.Filter):
         if host.largest_memory_mb >= demand.memory_mb:
             return None
         return reason.shortage(_CODES, demand.memory_mb, host.memory_sums)
+
+
+class AggregateRamFilter(AggregateRatioFilter):
+    """Passes hosts with enough memory under the ratio of their aggregates."""
+
+    resource = Resource.MEMORY
+    ratio = "ram_allocation_ratio"

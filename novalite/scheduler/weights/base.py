@@ -13,17 +13,18 @@ class Weigher:
 
     ``minval`` and ``maxval`` are fixed ends of the scale; an end that is None is the least or the
     greatest weight among the hosts. ``option`` holds the multiplier; metadata of that name on a
-    host's aggregates replaces it there, the least of several. ``reads`` is as for filters.
+    host's aggregates replaces it there, the least of several. ``sign`` is -1 for a weigher whose
+    positive multiplier favours little. ``reads`` is as for filters.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     option: ClassVar[str] = ""
-
+    sign: ClassVar[float] = 1.0
     minval: ClassVar[float | None] = None
     maxval: ClassVar[float | None] = None
 
     def __init__(self, multiplier: float = 1.0):
-        self.multiplier = multiplier
+        self.multiplier = self.sign * multiplier
 
     @property
     def name(self) -> str:
@@ -36,7 +37,8 @@ class Weigher:
 
     def multiplier_on(self, host: HostState) -> float:
         """Return the multiplier in force on one host."""
-        return host.joined.least.get(self.option, self.multiplier)
+        found = host.joined.least.get(self.option)
+        return self.multiplier if found is None else self.sign * found
 
     def weighted(self, hosts: Sequence[HostState], shares: list[float]) -> list[float]:
         """Return the normalised weights times the multiplier in force on each host."""

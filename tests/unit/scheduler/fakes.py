@@ -12,6 +12,9 @@ from novalite.scheduler.pipeline import Pipeline
 
 PLATFORMS = [["x86_64", "qemu", "hvm"], ["x86_64", "kvm", "hvm"], ["i686", "qemu", "hvm"]]
 
+# Multipliers of the weighers that plain_order knows.
+ROOM = ("ram_weight_multiplier", "cpu_weight_multiplier", "disk_weight_multiplier")
+
 
 def node(name="h1", *, host=None, counter=1, epoch=1, **changes):
     """The standard host of the field cases, empty."""
@@ -44,9 +47,9 @@ def spec(uuid="i1", *, vcpus=1, memory_mb=512, root_gb=1, properties=None, **cha
     return RequestSpec(uuid, "project", "user", flavor, image, **changes)
 
 
-def pipeline(names=tuple(filters.FILTERS), multipliers=None, **changes):
+def pipeline(names=filters.DEFAULT, multipliers=None, **changes):
     if multipliers is None:
-        multipliers = dict.fromkeys(weights.WEIGHERS, 1.0)
+        multipliers = dict.fromkeys(ROOM, 1.0)
     return Pipeline(filters.load(list(names)), weights.load(multipliers), **changes)
 
 

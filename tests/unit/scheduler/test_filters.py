@@ -146,7 +146,7 @@ def test_an_image_with_wishes_needs_a_host_that_says_what_it_supports():
 
 
 def test_default_order_is_the_registry():
-    assert [made.name for made in filters.load(list(filters.FILTERS))] == list(filters.FILTERS)
+    assert [made.name for made in filters.load(filters.DEFAULT)] == list(filters.DEFAULT)
 
 
 def test_every_unknown_filter_is_named_with_the_valid_ones():

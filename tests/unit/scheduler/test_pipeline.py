@@ -357,8 +357,8 @@ def test_what_is_selected_is_accepted_by_the_claim(rows, request):
 @given(host_lists, requests, st.lists(st.tuples(st.integers(0, 11), st.booleans()), max_size=15))
 def test_updated_shortlist_equals_a_fresh_one(rows, request, changes):
     hosts = made_hosts(rows)
-    made = filters.load(list(filters.FILTERS))
-    weighers = weights.load(dict.fromkeys(weights.WEIGHERS, 1.0))
+    made = filters.load(filters.DEFAULT)
+    weighers = weights.load(dict.fromkeys(fakes.ROOM, 1.0))
     demand = fakes.pipeline().demand(request)
     kept = Shortlist(hosts, demand, made, weighers)
     rng = random.Random(0)

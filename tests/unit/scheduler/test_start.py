@@ -5,6 +5,7 @@ import pytest
 
 from novalite.cmd import scheduler
 from novalite.conf.files import ConfigError
+from novalite.scheduler import filters
 from tests.unit.scheduler.test_manager import make_conf
 
 
@@ -21,10 +22,16 @@ def test_v37_every_unknown_filter_is_named_with_the_option(names, unknown):
     with pytest.raises(ConfigError) as caught:
         scheduler.check_filters(make_conf(filter_scheduler__enabled_filters=names))
     assert str(caught.value) == (
-        f"[filter_scheduler] enabled_filters: unknown filters: {unknown}; valid: ComputeFilter, "
-        "RetryFilter, AvailabilityZoneFilter, RamFilter, DiskFilter, CoreFilter, "
-        "ImagePropertiesFilter, or module:Class for a filter of your own"
+        f"[filter_scheduler] enabled_filters: unknown filters: {unknown}; valid: "
+        f"{', '.join(filters.FILTERS)}, or module:Class for a filter of your own"
     )
+
+
+def test_unknown_weighers_are_named_with_the_option():
+    with pytest.raises(ConfigError) as caught:
+        scheduler.check_filters(make_conf(filter_scheduler__weight_classes=["RAMWeigherr"]))
+    text = str(caught.value)
+    assert text.startswith("[filter_scheduler] weight_classes: unknown weighers: RAMWeigherr; ")
 
 
 def test_v37_no_filter_at_all_is_a_warning():

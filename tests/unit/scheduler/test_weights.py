@@ -42,7 +42,7 @@ def test_a_multiplier_of_zero_is_not_run():
     loaded = weights.load(
         {"disk_weight_multiplier": -2.0, "ram_weight_multiplier": 0.0, "cpu_weight_multiplier": 3.0}
     )
-    assert [(made.name, made.multiplier) for made in loaded] == [
+    assert [(made.name, made.multiplier) for made in weights.running(loaded, [])] == [
         ("CPUWeigher", 3.0),
         ("DiskWeigher", -2.0),
     ]
@@ -63,7 +63,7 @@ def test_raw_weights(option, expected):
             "h2", memory_mb_used=20480, vcpus_used=100, local_gb_used=20, disk_available_least=20
         ),
     ]
-    (made,) = weights.load({option: 1.0})
+    (made,) = weights.running(weights.load({option: 1.0}), [])
     assert made.column(hosts, demand.of(fakes.spec())) == expected
 
 

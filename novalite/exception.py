@@ -123,6 +123,14 @@ class ZoneNotAvailable(Invalid):
     msg_fmt = "The requested availability zone is not available"
 
 
+class AggregateUpdateRefused(Invalid):
+    msg_fmt = "Cannot update aggregate %(aggregate_id)s. Reason: %(reason)s."
+
+
+class AggregateNotEmpty(Invalid):
+    msg_fmt = "Cannot remove aggregate %(aggregate_id)s. Reason: Host aggregate is not empty."
+
+
 class FlavorTooSmall(Invalid):
     msg_fmt = "Flavor's %(resource)s is too small for requested image."
 
@@ -175,6 +183,14 @@ class InstanceGroupNotFound(NotFound):
     msg_fmt = "Instance group %(group_uuid)s could not be found."
 
 
+class AggregateNotFound(NotFound):
+    msg_fmt = "Aggregate %(aggregate_id)s could not be found."
+
+
+class AggregateHostNotFound(NotFound):
+    msg_fmt = "Aggregate %(aggregate_id)s has no host %(host)s."
+
+
 class VersionNotFound(NotFound):
     msg_fmt = "API version %(version)s is not supported on this method."
 
@@ -219,6 +235,22 @@ class KeyPairExists(Conflict):
 
 class ServiceInUse(Conflict):
     msg_fmt = "Unable to delete compute service that is hosting instances."
+
+
+class AggregateNameExists(Conflict):
+    msg_fmt = "Aggregate %(aggregate_name)s already exists."
+
+
+class AggregateHostExists(Conflict):
+    msg_fmt = "Aggregate %(aggregate_id)s already has host %(host)s."
+
+
+class AggregateAddRefused(Conflict):
+    msg_fmt = "Cannot add host to aggregate %(aggregate_id)s. Reason: %(reason)s."
+
+
+class AggregateRemoveRefused(Conflict):
+    msg_fmt = "Cannot remove host from aggregate %(aggregate_id)s. Reason: %(reason)s."
 
 
 class NetworkAmbiguous(Conflict):

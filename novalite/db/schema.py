@@ -337,3 +337,38 @@ quota_locks = sa.Table(
     sa.Column("project_id", sa.String(255), primary_key=True),
     sa.Column("taken", sa.BigInteger, nullable=False),
 )
+
+aggregates = sa.Table(
+    "aggregates",
+    metadata,
+    _id(),
+    _uuid(nullable=False, unique=True),
+    _exact("name", 255, nullable=False, unique=True),
+    _time("created_at", nullable=False),
+    _time("updated_at"),
+)
+
+aggregate_hosts = sa.Table(
+    "aggregate_hosts",
+    metadata,
+    sa.Column("aggregate_id", sa.BigInteger, primary_key=True),
+    _exact("host", 255, primary_key=True, index=True),
+)
+
+# The zone of an aggregate is its key availability_zone, here as in the API.
+aggregate_metadata = sa.Table(
+    "aggregate_metadata",
+    metadata,
+    sa.Column("aggregate_id", sa.BigInteger, primary_key=True),
+    _exact("key", 255, primary_key=True),
+    _exact("value", 255, nullable=False),
+)
+
+# One row. Every change of aggregates writes it first, so that two never check the rules of zones
+# at once; and schedulers see by it that there is something to read anew.
+aggregate_changes = sa.Table(
+    "aggregate_changes",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("version", sa.BigInteger, nullable=False),
+)

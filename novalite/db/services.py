@@ -2,6 +2,7 @@
 """Services: who is there, which start of it, and when it was last heard of."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +14,9 @@ from novalite.db.prepared import Prepared
 from novalite.objects.service import Service
 
 _t = schema.services
+
+# Hosts in one IN (...).
+_IN = 500
 
 _SELECT = sa.select(_t, (now() - _t.c.last_seen_up).label("age"))
 _BY_NAME = _SELECT.where(_t.c.host == sa.bindparam("host_"), _t.c.binary == sa.bindparam("binary_"))
@@ -157,6 +161,20 @@ def update(conn: sa.Connection, service_id: int, **values: Any) -> None:
     conn.execute(sa.update(_t).where(_t.c.id == service_id).values(updated_at=now(), **values))
 
 
+def in_use(conn: sa.Connection, hosts: Sequence[str]) -> bool:
+    """Tell whether servers, or open work on servers, are on one of these hosts."""
+    i, a = schema.instances, schema.instance_actions
+    for start in range(0, len(hosts), _IN):
+        some = hosts[start : start + _IN]
+        here = sa.select(i.c.id).where(i.c.host.in_(some), ~i.c.deleted)
+        coming = sa.select(a.c.id).where(
+            a.c.target_host.in_(some), a.c.state.in_(("pending", "running"))
+        )
+        if any(conn.execute(found.limit(1)).first() for found in (here, coming)):
+            return True
+    return False
+
+
 def delete(conn: sa.Connection, service: Service) -> None:
     """Remove a service; a compute's nodes and the clean-ups of its host go with it.
 
@@ -165,17 +183,7 @@ def delete(conn: sa.Connection, service: Service) -> None:
     :raises exception.ServiceInUse: servers or open work are on the host
     """
     if service.binary == "nova-compute":
-        i = schema.instances
-        used = conn.execute(
-            sa.select(i.c.id).where(i.c.host == service.host, ~i.c.deleted).limit(1)
-        ).first()
-        a = schema.instance_actions
-        targeted = conn.execute(
-            sa.select(a.c.id)
-            .where(a.c.target_host == service.host, a.c.state.in_(("pending", "running")))
-            .limit(1)
-        ).first()
-        if used or targeted:
+        if in_use(conn, [service.host]):
             raise exception.ServiceInUse()
         n = schema.compute_nodes
         conn.execute(sa.delete(n).where(n.c.host == service.host))

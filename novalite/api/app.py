@@ -12,6 +12,7 @@ from oslo_config import cfg
 from novalite.api import auth, errors, http, middleware, policy
 from novalite.api.parts import Computes, Images, Networks, Parts, Resource, Schedulers
 from novalite.api.resources import (
+    aggregates,
     availability_zones,
     capacity,
     explain,
@@ -92,6 +93,9 @@ ROUTES: dict[str, type[Resource]] = {
     "/v2.1/os-quota-sets/{tenant_id}/defaults": quota_sets.QuotaSetDefaultsResource,
     "/v2.1/os-quota-sets/{tenant_id}/detail": quota_sets.QuotaSetDetailResource,
     "/v2.1/os-quota-class-sets/{quota_class}": quota_class_sets.QuotaClassSetResource,
+    "/v2.1/os-aggregates": aggregates.AggregatesResource,
+    "/v2.1/os-aggregates/{aggregate_id}": aggregates.AggregateResource,
+    "/v2.1/os-aggregates/{aggregate_id}/action": aggregates.AggregateActionResource,
     "/v2.1/os-availability-zone": availability_zones.AvailabilityZonesResource,
     "/v2.1/os-availability-zone/detail": availability_zones.AvailabilityZonesDetailResource,
 }

@@ -71,7 +71,7 @@ def create_servers(
         raise exception.Forbidden("A server needs a project; the token is for none.")
     if request.zone.forced:
         parts.policy.check(context, "servers:create:forced_host")
-    zones.check(parts.conf, request.zone)
+    zones.check(parts.conf, parts.database, request.zone)
     destinations.check(parts, context, request)
     flavor, limited = _flavor(parts, context, request.flavor_id)
     _check_key_pair(parts, context, request.key_name)

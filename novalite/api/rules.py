@@ -17,6 +17,7 @@ _WHOLE = ("compute:", "network:")
 
 _SERVER = "/servers/{server_id}"
 _FLAVOR = "/flavors/{flavor_id}"
+_AGGREGATE = "/os-aggregates/{aggregate_id}"
 
 # (name, default, what it allows, operations ...)
 RULES: tuple[tuple[str, ...], ...] = (
@@ -269,6 +270,29 @@ RULES: tuple[tuple[str, ...], ...] = (
         ADMIN,
         "List servers by the names of hypervisors",
         "GET /os-hypervisors/{hypervisor_hostname_pattern}/servers",
+    ),
+    ("os-aggregates:index", ADMIN, "List host aggregates", "GET /os-aggregates"),
+    ("os-aggregates:create", ADMIN, "Create a host aggregate", "POST /os-aggregates"),
+    ("os-aggregates:show", ADMIN, "Show a host aggregate", f"GET {_AGGREGATE}"),
+    ("os-aggregates:update", ADMIN, "Change a host aggregate", f"PUT {_AGGREGATE}"),
+    ("os-aggregates:delete", ADMIN, "Delete a host aggregate", f"DELETE {_AGGREGATE}"),
+    (
+        "os-aggregates:add_host",
+        ADMIN,
+        "Add a host to an aggregate",
+        f"POST {_AGGREGATE}/action (add_host)",
+    ),
+    (
+        "os-aggregates:remove_host",
+        ADMIN,
+        "Remove a host from an aggregate",
+        f"POST {_AGGREGATE}/action (remove_host)",
+    ),
+    (
+        "os-aggregates:set_metadata",
+        ADMIN,
+        "Change the metadata of an aggregate",
+        f"POST {_AGGREGATE}/action (set_metadata)",
     ),
     ("os-availability-zone:list", ANYBODY, "List zones", "GET /os-availability-zone"),
     (

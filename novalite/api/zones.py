@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Availability zones: the words in a request, and which zones there are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from oslo_config import cfg
 
 from novalite import exception
+from novalite.db import aggregates, engine
+from novalite.objects.service import Service
 
 MAX_LENGTH = 255
 
@@ -44,22 +47,25 @@ def parse(text: str | None, default: str | None) -> Wanted:
     return Wanted(zone or default, host or None, node or None)
 
 
-def known(conf: cfg.ConfigOpts) -> frozenset[str]:
-    """Return the zones that a server can be asked for in."""
-    return frozenset((conf.default_availability_zone,))
-
-
-def check(conf: cfg.ConfigOpts, wanted: Wanted) -> None:
+def check(conf: cfg.ConfigOpts, database: engine.Database, wanted: Wanted) -> None:
     """Refuse a zone that no host can be in; a forced host is looked for whatever its zone.
 
-    :raises exception.ZoneNotAvailable: unknown zone
+    The default zone is the one of all hosts that no aggregate gives another, so it is always there.
+
+    :raises exception.ZoneNotAvailable: no aggregate with a host has this zone
     """
-    if wanted.zone is not None and not wanted.forced and wanted.zone not in known(conf):
+    zone = wanted.zone
+    if zone is None or wanted.forced or zone == conf.default_availability_zone:
+        return
+    if not database.read(lambda conn: aggregates.zone_has_hosts(conn, zone)):
         raise exception.ZoneNotAvailable()
 
 
-def of_service(conf: cfg.ConfigOpts, binary: str) -> str:
-    """Return the zone shown for a service."""
-    if binary == "nova-compute":
-        return str(conf.default_availability_zone)
+def of_service(conf: cfg.ConfigOpts, service: Service, by_host: Mapping[str, str]) -> str:
+    """Return the zone shown for a service.
+
+    :param by_host: the zones that aggregates give to hosts, see :mod:`novalite.db.aggregates`
+    """
+    if service.binary == "nova-compute":
+        return by_host.get(service.host) or str(conf.default_availability_zone)
     return str(conf.internal_service_availability_zone)

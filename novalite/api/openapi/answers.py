@@ -14,6 +14,7 @@ Json = dict[str, Any]
 _SERVER = "/v2.1/servers/{server_id}"
 _FLAVOR = "/v2.1/flavors/{flavor_id}"
 _KEYPAIRS = "/v2.1/os-keypairs"
+_AGGREGATE = "/v2.1/os-aggregates/{aggregate_id}"
 
 # Status and whether there is a body. What is not here answers 200 with a body.
 _Done = tuple[tuple[int, bool], ...]
@@ -40,6 +41,7 @@ _SUCCESS: dict[tuple[str, str], microversion.Ranges] = {
     ("DELETE", f"{_KEYPAIRS}/{{keypair_name}}"): microversion.Ranges(
         (1, _EMPTY_202), (2, _EMPTY_204)
     ),
+    ("DELETE", _AGGREGATE): _always(((200, False),)),
     ("DELETE", "/v2.1/os-server-groups/{server_group_id}"): _always(_EMPTY_204),
     ("DELETE", "/v2.1/os-services/{service_id}"): _always(_EMPTY_204),
     ("DELETE", "/v2.1/os-quota-sets/{tenant_id}"): _always(_EMPTY_202),

@@ -11,7 +11,7 @@ import pkgutil
 from typing import Any
 
 from novalite.api import microversion, schemas, validation
-from novalite.api.resources import flavor_access, server_actions
+from novalite.api.resources import aggregates, flavor_access, server_actions
 from novalite.api.schemas import server_tags, services
 
 Ranges = microversion.Ranges
@@ -33,6 +33,9 @@ _BY_HAND: dict[tuple[str, str], list[Ranges]] = {
     ],
     ("POST", "/v2.1/flavors/{flavor_id}/action"): [
         ranges for ranges, _rule, _change in flavor_access.ACTIONS.values()
+    ],
+    ("POST", "/v2.1/os-aggregates/{aggregate_id}/action"): [
+        ranges for ranges, _rule, _member, _change in aggregates.ACTIONS.values()
     ],
 }
 

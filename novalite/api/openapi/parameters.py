@@ -40,6 +40,7 @@ _PATH: dict[str, microversion.Ranges] = {
     "flavor_id": _always(_NAME),
     "service_id": _IDS,
     "hypervisor_id": _IDS,
+    "aggregate_id": _always(_NUMBER),
     "keypair_name": _always(_NAME),
     "server_group_id": _always(common.UUID),
     "tenant_id": _always(_NAME),

@@ -11,7 +11,7 @@ from novalite.api import formats, http, paging, validation
 from novalite.api.parts import Resource
 from novalite.api.schemas import services as schemas
 from novalite.api.views import services as view
-from novalite.db import services
+from novalite.db import aggregates, services
 from novalite.objects.service import Service
 
 
@@ -24,9 +24,13 @@ class ServicesResource(Resource):
         values = paging.values(req)
         paging.refuse_unknown(values, req.state.version, "host", "binary")
         host, binary = paging.last(values, "host"), paging.last(values, "binary")
-        found = self.database.read(lambda conn: services.list_all(conn, binary or None))
+
+        def work(conn: sa.Connection) -> tuple[list[Service], dict[str, str]]:
+            return services.list_all(conn, binary or None), aggregates.zones(conn)
+
+        found, by_host = self.database.read(work)
         shown = [
-            view.detail(self.conf, service, req.state.version)
+            view.detail(self.conf, service, by_host, req.state.version)
             for service in found
             if not host or service.host == host
         ]
@@ -50,7 +54,7 @@ class ServiceResource(Resource):
         _check_uuid(service_id)
         values = _changes(asked)
 
-        def work(conn: sa.Connection) -> Service:
+        def work(conn: sa.Connection) -> tuple[Service, dict[str, str]]:
             service = services.get(conn, service_id)
             if service.binary != view.COMPUTE:
                 raise exception.InvalidInput(
@@ -58,10 +62,11 @@ class ServiceResource(Resource):
                     "services can be updated."
                 )
             services.update(conn, service.id, **values)
-            return services.get(conn, service_id)
+            return services.get(conn, service_id), aggregates.zones(conn)
 
-        service = self.database.transaction(work)
-        http.send(resp, {"service": view.detail(self.conf, service, req.state.version)})
+        service, by_host = self.database.transaction(work)
+        shown = view.detail(self.conf, service, by_host, req.state.version)
+        http.send(resp, {"service": shown})
 
     def _verb(self, req: http.Request, resp: falcon.Response, verb: str) -> None:
         if verb == "enable":
@@ -117,7 +122,8 @@ class ServiceResource(Resource):
         http.send(resp, {"service": body})
 
     def on_delete(self, req: http.Request, resp: falcon.Response, service_id: str) -> None:
-        """Forget a service, and with a compute its nodes; refused while servers are on it."""
+        """Forget a service, and with a compute its nodes and its place in aggregates; refused while
+        servers are on it."""
         self.policy.check(req.state.context, "os-services:delete")
         key: int | str = service_id
         if req.state.version >= 53:
@@ -126,7 +132,10 @@ class ServiceResource(Resource):
             key = paging.number("service_id", service_id, highest=2**63 - 1)
 
         def work(conn: sa.Connection) -> None:
-            services.delete(conn, services.get(conn, key))
+            service = services.get(conn, key)
+            services.delete(conn, service)
+            if service.binary == view.COMPUTE:
+                aggregates.forget_host(conn, service.host)
 
         self.database.transaction(work)
         http.send_nothing(resp, 204)

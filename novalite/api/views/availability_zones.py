@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Availability zones as JSON, worked out from the services."""
+"""Availability zones as JSON, worked out from the services and the zones of their hosts."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -12,22 +13,22 @@ from novalite.objects.service import Service
 Json = dict[str, Any]
 
 
-def short(conf: cfg.ConfigOpts, services: list[Service]) -> list[Json]:
+def short(conf: cfg.ConfigOpts, services: list[Service], by_host: Mapping[str, str]) -> list[Json]:
     """Return the zones of computes; one is available when it has an enabled service."""
     computes = [service for service in services if service.binary == services_view.COMPUTE]
     found: dict[str, bool] = {}
     for service in computes:
-        zone = zones.of_service(conf, service.binary)
+        zone = zones.of_service(conf, service, by_host)
         found[zone] = found.get(zone, False) or not service.disabled
     return [_zone(name, found[name], None) for name in sorted(found)]
 
 
-def detail(conf: cfg.ConfigOpts, services: list[Service]) -> list[Json]:
+def detail(conf: cfg.ConfigOpts, services: list[Service], by_host: Mapping[str, str]) -> list[Json]:
     """Return all zones with their hosts and services."""
     found: dict[str, Json] = {}
     available: dict[str, bool] = {}
     for service in services:
-        zone = zones.of_service(conf, service.binary)
+        zone = zones.of_service(conf, service, by_host)
         available[zone] = available.get(zone, False) or not service.disabled
         if service.disabled:
             continue

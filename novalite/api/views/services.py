@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services, and hosts by their compute service, as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -22,13 +22,18 @@ def state(conf: cfg.ConfigOpts, service: Service) -> str:
     return "up" if service.is_up(float(conf.service_down_time)) else "down"
 
 
-def detail(conf: cfg.ConfigOpts, service: Service, version: int) -> dict[str, Any]:
-    """Return a service as in GET /os-services."""
+def detail(
+    conf: cfg.ConfigOpts, service: Service, by_host: Mapping[str, str], version: int
+) -> dict[str, Any]:
+    """Return a service as in GET /os-services.
+
+    :param by_host: the zones that aggregates give to hosts
+    """
     shown: dict[str, Any] = {
         "id": service.uuid if version >= 53 else service.id,
         "binary": service.binary,
         "host": service.host,
-        "zone": zones.of_service(conf, service.binary),
+        "zone": zones.of_service(conf, service, by_host),
         "status": status(service),
         "state": state(conf, service),
         "updated_at": times.micro(service.last_seen_up),

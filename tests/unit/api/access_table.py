@@ -57,6 +57,7 @@ _SERVER = "/v2.1/servers/{server_id}"
 _FLAVOR = "/v2.1/flavors/{flavor_id}"
 _QUOTAS = "/v2.1/os-quota-sets/{tenant_id}"
 _HYPERVISOR = "/v2.1/os-hypervisors/{hypervisor_id}"
+_AGGREGATE = "/v2.1/os-aggregates/{aggregate_id}"
 
 # (method, URL of app.ROUTES, and for an action "#" with its key) -> (rule, kind of WHO). A URL of
 # old microversions ends with "@" and the last one.
@@ -151,6 +152,14 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
     ("GET", f"{_QUOTAS}/detail"): ("os-quota-sets:detail", "project's readers"),
     ("GET", "/v2.1/os-quota-class-sets/{quota_class}"): ("os-quota-class-sets:show", "admin"),
     ("PUT", "/v2.1/os-quota-class-sets/{quota_class}"): ("os-quota-class-sets:update", "admin"),
+    ("GET", "/v2.1/os-aggregates"): ("os-aggregates:index", "admin"),
+    ("POST", "/v2.1/os-aggregates"): ("os-aggregates:create", "admin"),
+    ("GET", _AGGREGATE): ("os-aggregates:show", "admin"),
+    ("PUT", _AGGREGATE): ("os-aggregates:update", "admin"),
+    ("DELETE", _AGGREGATE): ("os-aggregates:delete", "admin"),
+    ("POST", f"{_AGGREGATE}/action#add_host"): ("os-aggregates:add_host", "admin"),
+    ("POST", f"{_AGGREGATE}/action#remove_host"): ("os-aggregates:remove_host", "admin"),
+    ("POST", f"{_AGGREGATE}/action#set_metadata"): ("os-aggregates:set_metadata", "admin"),
     ("GET", "/v2.1/os-availability-zone"): ("os-availability-zone:list", "anybody"),
     ("GET", "/v2.1/os-availability-zone/detail"): ("os-availability-zone:detail", "admin"),
 }

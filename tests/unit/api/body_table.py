@@ -94,6 +94,11 @@ _ACTION: Steps = (
     (1, "action instance_uuid message project_id request_id start_time user_id", ""),
     (58, "updated_at", ""),
 )
+_NEW_AGGREGATE: Steps = (
+    (1, "id name availability_zone created_at updated_at deleted deleted_at", ""),
+    (41, "uuid", ""),
+)
+_AGGREGATE: Steps = (*_NEW_AGGREGATE, (1, "hosts metadata", ""))
 _SERVICE: Steps = (
     (1, "binary disabled_reason host id state status updated_at zone", ""),
     (11, "forced_down", ""),
@@ -345,6 +350,12 @@ GETS = (
             ),
         },
     ),
+    Row("GET", "/v2.1/os-aggregates", {"": always("aggregates"), "aggregates[]": _AGGREGATE}),
+    Row(
+        "GET",
+        "/v2.1/os-aggregates/{aggregate_id}",
+        {"": always("aggregate"), "aggregate": _AGGREGATE},
+    ),
     Row("GET", "/v2.1/os-server-groups", {"": always("server_groups"), "server_groups[]": _GROUP}),
     Row(
         "GET",
@@ -439,6 +450,21 @@ CHANGES = (
         "/v2.1/os-services/disable-log-reason",
         {"": always("service"), "service": always("binary disabled_reason host status")},
         highest=52,
+    ),
+    Row(
+        "POST",
+        "/v2.1/os-aggregates",
+        {"": always("aggregate"), "aggregate": _NEW_AGGREGATE},
+    ),
+    Row(
+        "PUT",
+        "/v2.1/os-aggregates/{aggregate_id}",
+        {"": always("aggregate"), "aggregate": _AGGREGATE},
+    ),
+    Row(
+        "POST",
+        "/v2.1/os-aggregates/{aggregate_id}/action",
+        {"": always("aggregate"), "aggregate": _AGGREGATE},
     ),
     Row(
         "POST",

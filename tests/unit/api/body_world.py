@@ -49,6 +49,11 @@ def make(cloud: Cloud) -> World:
     assert cloud.call("POST", "/flavors/private/action", access).status_code == 200
     node = cloud.add_node("h1")
     empty = cloud.add_node("h2")
+    aggregate = _made(cloud, "/os-aggregates", "aggregate", name="a", availability_zone="left")
+    _made(cloud, "/os-aggregates", "aggregate", name="b")
+    joined = {"add_host": {"host": "h2"}}
+    path = f"/os-aggregates/{aggregate['id']}/action"
+    assert cloud.call("POST", path, joined).status_code == 200
     servers = [
         cloud.boot(metadata={"key": "value"}, tags=["tag"], hints={"group": group["id"]})
         for _ in range(2)
@@ -84,6 +89,7 @@ def make(cloud: Cloud) -> World:
             "service_id": service.uuid,
             "keypair_name": "one",
             "server_group_id": str(group["id"]),
+            "aggregate_id": str(aggregate["id"]),
             "tenant_id": PROJECT,
         },
     )

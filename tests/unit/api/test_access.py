@@ -14,7 +14,7 @@ import pytest
 
 from novalite import context as context_module
 from novalite.api import app, auth, microversion, rules
-from novalite.api.resources import flavor_access, server_actions
+from novalite.api.resources import aggregates, flavor_access, server_actions
 from novalite.db import actions
 from tests.unit.api import access_table
 from tests.unit.api.cloud import FLAVOR, Cloud, make_conf
@@ -35,6 +35,11 @@ NETWORK = [
         "fixed_ips": [{"ip_address": "10.0.0.1"}],
     }
 ]
+ACTIONS: dict[str, dict[str, Any]] = {
+    "server_id": server_actions.ACTIONS,
+    "flavor_id": flavor_access.ACTIONS,
+    "aggregate_id": aggregates.ACTIONS,
+}
 METHODS = ("GET", "POST", "PUT", "DELETE")
 PUBLIC_KEY = f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{43 * 'A'}"
 cells = 0
@@ -102,6 +107,14 @@ class World:
             "quota_class": "default",
             "id": project,
         }
+        if "aggregate_id" in url:
+            found = self.cloud.call("GET", "/os-aggregates", user="A.admin").json["aggregates"]
+            if not found:
+                self.make(
+                    "/os-aggregates", "A.admin", {"aggregate": {"name": "a"}}, "aggregate", "id"
+                )
+                return self.values(url, project)
+            values["aggregate_id"] = str(found[0]["id"])
         if "keypair_name" in url:
             name = values["keypair_name"] = f"key-{project}"
             if self.call("GET", f"/os-keypairs/{name}", member) == 404:
@@ -169,7 +182,7 @@ def test_each_route_has_its_row() -> None:
     expected = set()
     for method, url in served():
         if url.endswith("/action"):
-            table = server_actions.ACTIONS if "server_id" in url else flavor_access.ACTIONS
+            [table] = [table for word, table in ACTIONS.items() if word in url]
             expected |= {(method, f"{url}#{name}") for name in table}
         else:
             expected.add((method, url))
@@ -221,7 +234,8 @@ def test_methods_that_are_not_served(world: World) -> None:
             if (method, url) in there:
                 continue
             for caller in CALLERS:
-                path = url.format(**world.values("", "A"), keypair_name="k", server_group_id="g")
+                names = {"keypair_name": "k", "server_group_id": "g", "aggregate_id": "1"}
+                path = url.format(**names, **world.values("", "A"))
                 assert world.call(method, path, caller) == 404, (method, url, caller)
                 cells += 1
 

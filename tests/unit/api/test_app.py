@@ -193,6 +193,7 @@ def test_each_route_has_one_noun_per_file() -> None:
         "os-services",
         "os-hypervisors",
         "novalite",
+        "os-aggregates",
         "os-availability-zone",
         "os-keypairs",
         "os-server-groups",

@@ -68,6 +68,11 @@ def body_of(row: Row, version: int) -> Any:
             "binary": "nova-compute",
             "disabled_reason": "r",
         },
+        ("POST", "/v2.1/os-aggregates"): {"aggregate": {"name": f"new-{number}"}},
+        ("PUT", "/v2.1/os-aggregates/{aggregate_id}"): {"aggregate": {"name": f"new-{number}"}},
+        ("POST", "/v2.1/os-aggregates/{aggregate_id}/action"): {
+            "set_metadata": {"metadata": {"key": "value"}}
+        },
         ("POST", "/v2.1/os-server-groups"): {"server_group": {"name": "new", **policy}},
         ("PUT", "/v2.1/os-quota-sets/{tenant_id}"): {"quota_set": {"cores": 50}},
         ("PUT", "/v2.1/os-quota-class-sets/default"): {"quota_class_set": {"cores": 50}},

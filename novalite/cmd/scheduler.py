@@ -45,7 +45,7 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
 
     from novalite import systemd
     from novalite.conductor import rpcapi as conductor_rpcapi
-    from novalite.db import compute_nodes, engine, instances
+    from novalite.db import aggregates, compute_nodes, engine, instances
     from novalite.scheduler import manager
 
     # A decision over many hosts keeps many small reasons until it is done; with the default
@@ -59,10 +59,15 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
     def unplaced(uuids: Any) -> set[str]:
         return database.read(lambda conn: instances.unplaced(conn, uuids))
 
+    def aggregates_of(version: int | None) -> Any:
+        return database.read(lambda conn: aggregates.of_hosts(conn, version))
+
     conductor = conductor_rpcapi.ConductorAPI(bus)
     checks = [database.check()]
     leads = systemd.worker() == 1
-    return manager.SchedulerManager(conf, load, unplaced, conductor, fail, checks, leads=leads)
+    return manager.SchedulerManager(
+        conf, load, unplaced, conductor, fail, checks, aggregates=aggregates_of, leads=leads
+    )
 
 
 if __name__ == "__main__":

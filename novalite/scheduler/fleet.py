@@ -49,6 +49,7 @@ class Fleet(Sequence[HostState]):
         self._cut = 0
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._asked: OrderedDict[Hashable, None] = OrderedDict()
+        self._kinds: list[HostState] | None = None
         # Server groups: members that are selected and not in a picture yet, with their host.
         self._groups: dict[str, dict[str, int]] = {}
         for index, host in enumerate(self._hosts):
@@ -59,6 +60,13 @@ class Fleet(Sequence[HostState]):
     def hosts(self) -> list[HostState]:
         """The hosts themselves, for reading; the list grows as hosts are added."""
         return self._hosts
+
+    @property
+    def kinds(self) -> list[HostState]:
+        """One host of each set of aggregates that hosts are in, for questions about aggregates."""
+        if self._kinds is None:
+            self._kinds = list({host.joined: host for host in self._hosts}.values())
+        return self._kinds
 
     # -- as a sequence
 
@@ -82,6 +90,7 @@ class Fleet(Sequence[HostState]):
     def add(self, host: HostState) -> int:
         """Take one host more; return its index."""
         self._hosts.append(host)
+        self._kinds = None
         index = len(self._hosts) - 1
         self._changed(index)
         return index
@@ -103,6 +112,7 @@ class Fleet(Sequence[HostState]):
         before = (host.joined, host.zone)
         host.join(aggregates, default_zone=default_zone)
         if (host.joined, host.zone) != before:
+            self._kinds = None
             self._changed(index)
 
     def service(

@@ -7,7 +7,7 @@ chosen hosts consume.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from novalite.objects.capacity import Rooms
@@ -105,7 +105,17 @@ class Pipeline:
             filters = [ForcedHost(spec.force_host, spec.force_node)]
         elif spec.requested_host is not None or spec.requested_node is not None:
             filters = [RequestedHost(spec.requested_host, spec.requested_node), *filters]
-        return Shortlist(hosts, demand, filters, weights.running(self._weighers, hosts))
+        plain = hosts.hosts if isinstance(hosts, Fleet) else hosts
+        return Shortlist(plain, demand, filters, self._running(hosts))
+
+    def besides(self, spec: RequestSpec, fleet: Fleet) -> Hashable:
+        """Return all that makes a shortlist, besides the hosts and the demand."""
+        places = (spec.force_host, spec.force_node, spec.requested_host, spec.requested_node)
+        return (self, *places, *self._running(fleet))
+
+    def _running(self, hosts: Sequence[HostState]) -> list[Weigher]:
+        """Return the weighers that make a difference on any host."""
+        return weights.running(self._weighers, hosts.kinds if isinstance(hosts, Fleet) else hosts)
 
     @property
     def filters(self) -> tuple[Filter, ...]:
@@ -210,13 +220,12 @@ class _Run:
         return True
 
     def _shortlist(self, spec: RequestSpec, demand: Demand) -> Shortlist:
-        pipeline, hosts = self._pipeline, self._fleet.hosts
+        pipeline, fleet = self._pipeline, self._fleet
         if not pipeline.keeps:
-            return pipeline.shortlist(hosts, spec, demand)
-        places = (spec.force_host, spec.force_node, spec.requested_host, spec.requested_node)
-        return self._fleet.shortlist(
-            (pipeline, demand, places),
-            lambda: pipeline.shortlist(hosts, spec, demand),
+            return pipeline.shortlist(fleet, spec, demand)
+        return fleet.shortlist(
+            (demand, pipeline.besides(spec, fleet)),
+            lambda: pipeline.shortlist(fleet, spec, demand),
             # Each member of a server group makes another demand of the next one.
             again=self._again and demand.group is None,
         )

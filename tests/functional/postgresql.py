@@ -144,17 +144,19 @@ class Proxy:
             threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
 
     def _pass_on(self, client: socket.socket) -> None:
-        with client, socket.create_connection(("127.0.0.1", self._target)) as server:
-            other = {client: server, server: client}
-            lost = False
-            while not self._ended.is_set():
-                for end in select.select(list(other), [], [], 0.1)[0]:
-                    lost = lost or self._silent.is_set()
-                    try:
-                        data = end.recv(65536)
-                    except OSError:
-                        return
-                    if not data:
-                        return
-                    if not lost:
-                        other[end].sendall(data)
+        # A server that refuses, and ends that go, close the other end too.
+        with client, contextlib.suppress(OSError):
+            with socket.create_connection(("127.0.0.1", self._target)) as server:
+                self._between(client, server)
+
+    def _between(self, client: socket.socket, server: socket.socket) -> None:
+        other = {client: server, server: client}
+        lost = False
+        while not self._ended.is_set():
+            for end in select.select(list(other), [], [], 0.1)[0]:
+                lost = lost or self._silent.is_set()
+                data = end.recv(65536)
+                if not data:
+                    return
+                if not lost:
+                    other[end].sendall(data)

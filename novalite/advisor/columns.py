@@ -29,7 +29,8 @@ def show(lines: Iterable[Line], console: Console) -> None:
 
 def number(value: float | None) -> str:
     """Return a number without needless decimals; a dash for none."""
-    return "-" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+    # Adding 0.0 takes the sign off a zero.
+    return "-" if value is None else f"{value + 0.0:.2f}".rstrip("0").rstrip(".")
 
 
 def rows(

@@ -11,8 +11,9 @@ from novalite.advisor.columns import BOLD, DIM, GREEN, RED, YELLOW, Line, number
 
 Json = dict[str, Any]
 
+# How a resource is counted: usable is what may still be promised, free what nobody was promised.
 _COUNTED = ("total", "ratio", "limit", "used", "reserved", "free", "usable")
-_HEADINGS = (
+HEADINGS = (
     "resource",
     "need",
     "total",
@@ -41,11 +42,11 @@ def capacity(body: Json) -> Iterator[Line]:
 
 
 def _capacity_of(host: Json) -> Iterator[Line]:
-    count = "any number of" if host["count"] is None else host["count"]
+    count = "any number" if host["count"] is None else host["count"]
     yield Line(f"{place(host)}: {count} more", GREEN if host["count"] != 0 else RED)
-    headings = (*_HEADINGS, "fit")
+    headings = (*HEADINGS, "fit")
     yield from rows(
-        headings, [(*_sums(each), each["count"]) for each in host["resources"]], indent="  "
+        headings, [(*sums(each), each["count"]) for each in host["resources"]], indent="  "
     )
     yield Line(f"  what binds: {host['binds_text']}")
     yield from (Line(f"  {text}") for text in host["more"])
@@ -75,7 +76,7 @@ def _one(found: Json, host: Json) -> Iterator[Line]:
     passed = [(name, "lets it in") for name in host["passed"]]
     yield from rows(("filter", "says"), [*refused, *passed])
     yield Line("")
-    yield from rows(_HEADINGS, [_sums(each) for each in host["resources"]])
+    yield from rows(HEADINGS, [sums(each) for each in host["resources"]])
     for weights in host["weights"]:
         yield Line("")
         yield from weighers(weights)
@@ -114,6 +115,7 @@ def place(host: Json) -> str:
     return str(host["host"]) if same else f"{host['host']} (node {host['node']})"
 
 
-def _sums(each: Json) -> tuple[Any, ...]:
+def sums(each: Json) -> tuple[Any, ...]:
+    """Return the row of one resource under HEADINGS."""
     name = each["resource"] if each["resource"] == "vcpu" else f"{each['resource']} {each['unit']}"
     return (name, each["need"], *(each[part] for part in _COUNTED))

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from novalite.advisor import columns
+from novalite.advisor import columns, decisions
 from novalite.advisor.columns import BOLD, DIM, GREEN, RED, YELLOW, Line
 
 Json = dict[str, Any]
@@ -82,7 +82,9 @@ def _attempt(attempt: Json) -> Iterator[Line]:
     for lost in attempt["losses"]:
         yield Line(f"    Recovery: {lost['text']}")
     decision = attempt["decision"]
-    if decision is not None:
+    if decision is not None and "need" in decision:
+        yield from decisions.lines(decision)
+    elif decision is not None:
         yield Line("    Decision")
         for text in decision["text"].splitlines():
             yield Line(f"      {text}")

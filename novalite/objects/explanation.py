@@ -6,7 +6,7 @@ everybody else counts and kinds: what a tenant is told names no host, address, p
 host. Pure: no clock, no option, no table.
 """
 
-from novalite.objects import advice, loss, trouble
+from novalite.objects import advice, loss, trouble, verdict
 from novalite.objects import facts as facts_module
 from novalite.objects.action import Action
 from novalite.objects.decision import where
@@ -76,6 +76,8 @@ def _at_rest(facts: Facts, admin: bool) -> Explanation:
     if create is not None and create.action.state is ActionState.DONE:
         sentence += f"; its build took {_how_built(create)}"
     found = Explanation(sentence + ".")
+    if admin and create is not None:
+        found.more.extend(_overcommitted(create))
     service = facts.service(facts.host)
     if service is not None and not service.is_up(facts.down_time):
         heard = facts_module.heard(facts, facts.host)
@@ -86,6 +88,16 @@ def _at_rest(facts: Facts, admin: bool) -> Explanation:
         )
         found.advice = [facts_module.bring_back(facts.host, admin)]
     return found
+
+
+def _overcommitted(create: History) -> list[str]:
+    """Say why it could be placed although something was promised that is not there."""
+    chosen = [attempt for attempt in create.attempts() if attempt.decision is not None]
+    if not chosen or chosen[-1].decision is None:
+        return []
+    made = chosen[-1].decision
+    place = where(made.host, made.node)
+    return [f"When {place} was chosen, {text}." for text in verdict.negative(made.room)]
 
 
 def _how_built(history: History) -> str:

@@ -20,6 +20,11 @@ _OPTIONS = {
 }
 
 
+def resources(room: Iterable[Reason]) -> list[dict[str, Any]]:
+    """Return how the resources of a host are counted; what is no amount is left out."""
+    return [resource(reason) for reason in room if _is_amount(reason)]
+
+
 def resource(reason: Reason) -> dict[str, Any]:
     """Return how one resource of a host is counted, under the names of its parts.
 
@@ -50,6 +55,8 @@ def negative(room: Iterable[Reason]) -> list[str]:
 
 
 def _negative(reason: Reason) -> str | None:
+    if not _is_amount(reason):
+        return None
     shown = resource(reason)
     kind, free = shown["resource"], shown["free"]
     if free >= 0:
@@ -68,6 +75,10 @@ def _negative(reason: Reason) -> str | None:
     if shown["usable"] > 0:
         return f"{text}, so {number(shown['usable'])}{unit} can still be taken"
     return f"{text}, so nothing more can be taken"
+
+
+def _is_amount(reason: Reason) -> bool:
+    return reason.code.rpartition("_")[2] in _NAMES and reason.total is not None
 
 
 def sentence(verdict: HostVerdict, survivors: int) -> str:

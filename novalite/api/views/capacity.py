@@ -31,7 +31,7 @@ def show(flavor: Flavor, report: CapacityReport) -> Json:
 
 
 def _host(host: HostCapacity) -> Json:
-    resources = [verdict.resource(reason) for reason in host.room]
+    resources = verdict.resources(host.room)
     return {
         "host": host.host,
         "node": host.node,

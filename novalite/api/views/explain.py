@@ -7,7 +7,7 @@ Assembles; the words and sums are those of novalite/objects.
 from typing import Any
 
 from novalite.api import times
-from novalite.objects import advice, explanation, history, loss
+from novalite.objects import advice, explanation, history, loss, verdict
 from novalite.objects.action import ActionEvent
 from novalite.objects.decision import Decision
 from novalite.objects.facts import Facts
@@ -129,8 +129,13 @@ def _attempt(attempt: Attempt, admin: bool) -> Json:
 
 
 def _decision(decision: Decision, admin: bool) -> Json:
-    shown = decision.admin_view() if admin else decision.tenant_view()
-    shown["text"] = decision.text() if admin else f"{advice.counted(decision)}."
+    if not admin:
+        return decision.tenant_view() | {"text": f"{advice.counted(decision)}."}
+    shown = decision.admin_view() | {"text": decision.text()}
+    shown["resources"] = verdict.resources(decision.room)
+    shown["more"] = verdict.negative(decision.room)
+    for miss, row in zip(decision.misses, shown["misses"], strict=True):
+        row["more"] = verdict.negative(reason for _name, reason in miss.reasons)
     return shown
 
 

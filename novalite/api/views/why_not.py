@@ -56,6 +56,11 @@ def _host(each: HostVerdict, found: Examination, *, here: bool) -> Json:
     if each.selected:
         servers = advice.times(each.selected, "server was", "servers were")
         more.append(f"{servers} chosen for it and counted that its picture does not name yet.")
+    if not each.fits and not each.skipped:
+        more.append(
+            f"If the request names it (availability_zone {each.zone}:{each.host}), filters are "
+            "skipped and no limits are set: while it is up, the hypervisor alone decides."
+        )
     return {
         "host": each.host,
         "node": each.node,
@@ -72,7 +77,7 @@ def _host(each: HostVerdict, found: Examination, *, here: bool) -> Json:
             {"filter": name} | decision.reason_view(reason) for name, reason in each.reasons
         ],
         "changes": [change.view() for change in verdict.changes(each)],
-        "resources": [verdict.resource(reason) for reason in each.room],
+        "resources": verdict.resources(each.room),
         "rank": each.rank,
         "weights": [made.weighed_view(row) for row in each.weighed],
     }

@@ -23,6 +23,14 @@ class Session:
 
     def get(self, path, **kwargs):
         assert kwargs == {"microversion": "2.53", "raise_exc": False}
+        return self.answer(path)
+
+    def post(self, path, *, json, **kwargs):
+        assert kwargs == {"microversion": "2.53", "raise_exc": False}
+        self.sent = json
+        return self.answer(path)
+
+    def answer(self, path):
         self.asked.append(path)
         status, body = self.answers.get(path, (404, {"itemNotFound": {"message": "not there"}}))
         if isinstance(status, Exception):
@@ -85,6 +93,32 @@ def test_trouble_is_told(answer, text):
     for path, work in ((WEB, "web.1"), (f"/servers/{UUID}/explain", UUID)):
         with pytest.raises(cloud.CloudError, match=text):
             compute({path: answer}).explain(work)
+
+
+def test_why_not_finds_the_server_and_asks_for_one_host_or_all():
+    answers = {
+        WEB: servers("a"),
+        "/servers/a/why-not?host=h%261": (200, {"why_not": 1}),
+        f"/servers/{UUID}/why-not": (200, {"why_not": 2}),
+    }
+    assert compute(answers).why_not("web.1", "h&1") == {"why_not": 1}
+    assert compute(answers).why_not(UUID, None) == {"why_not": 2}
+    with pytest.raises(cloud.CloudError, match="answered 404: not there"):
+        compute(answers).why_not(UUID, "h9")
+
+
+def test_capacity_takes_a_flavor_by_id_or_name():
+    path = "/novalite/capacity"
+    answers = {"/flavors/7": (200, {}), path: (200, {"capacity": {}})}
+    made = compute(answers)
+    assert made.capacity("7", {"hosts": ["h1"]}) == {"capacity": {}}
+    assert made._session.sent == {"capacity": {"flavorRef": "7", "hosts": ["h1"]}}
+    listed = {"flavors": [{"id": "1", "name": "a"}, {"id": "2", "name": "b c"}]}
+    answers = {"/flavors": (200, listed), path: (400, {"badRequest": {"message": "no h1"}})}
+    with pytest.raises(cloud.CloudError, match="POST /novalite/capacity answered 400: no h1"):
+        compute(answers).capacity("b c", {})
+    with pytest.raises(cloud.CloudError, match="No flavor with a name or id of 'd' exists"):
+        compute(answers).capacity("d", {})
 
 
 def test_credentials_of_a_state_directory(tmp_path, monkeypatch):

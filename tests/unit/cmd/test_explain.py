@@ -29,6 +29,14 @@ def asked(monkeypatch, tmp_path):
                 raise cloud.CloudError("No server with a name or id of 'none' exists.")
             return body()
 
+        def why_not(self, server, host):
+            found.append((server, host))
+            return {"why_not": {"host_details": False, "summary": "because", "hosts": []}}
+
+        def capacity(self, flavor, fields):
+            found.append((flavor, fields))
+            return {"capacity": {"summary": "7 more", "hosts": [], "picture_age": 0.0}}
+
     monkeypatch.setattr(cloud, "Compute", Compute)
     monkeypatch.setattr(state, "default_directory", lambda: tmp_path / "default")
     for name in ("OS_CLOUD", "OS_AUTH_URL", "OS_AUTH_TYPE"):
@@ -38,9 +46,9 @@ def asked(monkeypatch, tmp_path):
     return found
 
 
-def run(*words):
+def run(*words, command="explain"):
     with pytest.raises(SystemExit) as ended:
-        main(["explain", *words])
+        main([command, *words])
     return ended.value.code
 
 
@@ -89,3 +97,31 @@ def test_needs_a_server():
     assert command.parse_args(["x"]).format == "text"
     with pytest.raises((SystemExit, argparse.ArgumentError)):
         command.parse_args([])
+
+
+def test_why_not_asks_for_a_host_or_for_all(asked, capsys):
+    assert run("web", "h1", command="why-not") == 0
+    assert capsys.readouterr().out.startswith("because\n")
+    assert run("web", "-f", "json", command="why-not") == 0
+    assert json.loads(capsys.readouterr().out)["why_not"]["summary"] == "because"
+    assert asked == [("web", "h1"), ("web", None)]
+
+
+def test_capacity_sends_what_was_typed_and_nothing_else(asked, capsys):
+    assert run("--flavor", "f", command="capacity") == 0
+    assert capsys.readouterr().out.startswith("7 more\n")
+    words = ("--hosts", "h1", "h2", "--zone", "z", "--image", "i", "--volume-backed")
+    assert run("--flavor", "f", *words, "-f", "json", command="capacity") == 0
+    assert asked == [
+        ("f", {}),
+        (
+            "f",
+            {
+                "hosts": ["h1", "h2"],
+                "availability_zone": "z",
+                "imageRef": "i",
+                "volume_backed": True,
+            },
+        ),
+    ]
+    assert run("--hosts", "h1", command="capacity") == 2

@@ -345,6 +345,10 @@ class ComputeResourcesUnavailable(NovaliteException):
     msg_fmt = "Insufficient compute resources: %(reason)s."
 
 
+class RescheduledException(NovaliteException):
+    msg_fmt = "Build of instance %(instance_uuid)s was re-scheduled: %(reason)s"
+
+
 class BuildAbortException(NovaliteException):
     msg_fmt = "Build of instance %(instance_uuid)s aborted: %(reason)s"
 
@@ -363,6 +367,17 @@ class BuildCancelled(NovaliteException):
 
 class ConfigurationError(NovaliteException):
     msg_fmt = "%(reason)s"
+
+
+def is_of_host(error: Exception) -> bool:
+    """Tell whether a build failed through the host that it was tried on.
+
+    The hypervisor, a port that cannot be bound there, an error that nobody expected. What other
+    services answer, and what was asked for, is not the host's.
+    """
+    if isinstance(error, NovaliteException):
+        return isinstance(error, (HypervisorError, PortBindingFailed))
+    return True
 
 
 # Answers of a neighbour to what was asked for; any host would get the same.

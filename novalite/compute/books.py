@@ -6,6 +6,7 @@ are kept, never computed anew, and every change raises the counter of the pictur
 """
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 
 from oslo_config import cfg
@@ -58,6 +59,7 @@ class Claim:
     attempt: int
     need: Need
     settled: bool = False
+    flavorid: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +81,10 @@ class Books:
     # Disk claimed and freed since the driver last said what the file system can still take.
     disk_since: int = 0
     servers: dict[str, dict[str, Claim]] = field(default_factory=dict)
+    # Claims of each flavor.
+    flavors: Counter[str] = field(default_factory=Counter)
+    # Builds that failed through the host's own fault since one succeeded.
+    failed_builds: int = 0
 
     # Everything below needs the lock.
 
@@ -111,7 +117,12 @@ class Books:
             host_ip=policy.host_ip,
             cpu_info=resources.cpu_info,
             supported_instances=resources.supported_instances,
-            stats={"num_instances": count, "io_workload": self.building},
+            stats={
+                "num_instances": count,
+                "io_workload": self.building,
+                "failed_builds": self.failed_builds,
+                "flavorids": sorted(filter(None, self.flavors)),
+            },
             generation=self.generation,
         )
 
@@ -138,6 +149,7 @@ class Books:
         before = self.counted(instance_uuid)
         self.servers.setdefault(instance_uuid, {})[token] = claim
         self.building += not claim.settled
+        self.flavors[claim.flavorid] += 1
         self._recount(before, self.counted(instance_uuid))
 
     def remove(self, instance_uuid: str, tokens: list[str]) -> None:
@@ -145,7 +157,11 @@ class Books:
         before = self.counted(instance_uuid)
         found = self.servers[instance_uuid]
         for token in tokens:
-            self.building -= not found.pop(token).settled
+            claim = found.pop(token)
+            self.building -= not claim.settled
+            self.flavors[claim.flavorid] -= 1
+            if not self.flavors[claim.flavorid]:
+                del self.flavors[claim.flavorid]
         if not found:
             del self.servers[instance_uuid]
         self._recount(before, self.counted(instance_uuid))
@@ -206,6 +222,7 @@ class Books:
                 for token, claim in found.items():
                     self.put(instance_uuid, token, claim)
             self.disk_since = former.disk_since
+            self.failed_builds = former.failed_builds
 
 
 def _totals(resources: virt_driver.HostResources, policy: Policy) -> tuple[object, ...]:

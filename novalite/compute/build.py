@@ -73,6 +73,7 @@ def build_and_run_instance(attempt: "Build") -> Ask | None:
             request.limits,
             token=attempt.token,
             attempt=attempt.attempt,
+            flavorid=request.spec.flavor.flavorid,
         )
     except exception.ComputeHostNotFound as error:
         attempt.refuse(error.message(), stale=False)
@@ -287,6 +288,8 @@ class Build(Attempt):
         guest_left = not self.remove_guest()
         self.give_back_network()
         self.host.tracker.release(self.node, self.instance_uuid, self.token)
+        if exception.is_of_host(error):
+            self.host.tracker.note_failure(self.node)
         fault = self.fault(error, inner, guest_left=guest_left)
         finish = self.failure(fault, error, guest_left=guest_left)
         if not self.host.hand.move(self, Stage.RUNNING, Stage.FAILED):

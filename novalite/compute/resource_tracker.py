@@ -73,7 +73,7 @@ class ResourceTracker:
             )
             return
         if instance.uuid not in book.servers:
-            book.put(instance.uuid, KEPT, Claim(kept.attempt, need_of(kept), settled=True))
+            book.put(instance.uuid, KEPT, _settled(kept))
 
     def _warn_of_unset_ratios(self) -> None:
         for name, resource in (
@@ -109,6 +109,7 @@ class ResourceTracker:
         *,
         token: str,
         attempt: int,
+        flavorid: str = "",
     ) -> claims.Verdict:
         """Test a claim and, if it fits, enter it. What the server itself holds is not counted.
 
@@ -132,11 +133,14 @@ class ResourceTracker:
                 checked = not self.conf.testing.ignore_generations
                 stale = checked and book.generation.newer_than(limits.generation)
                 return claims.Verdict(need, rooms, limits, book.picture(), reason, stale)
-            book.put(instance_uuid, token, Claim(attempt, need))
+            book.put(instance_uuid, token, Claim(attempt, need, flavorid=flavorid))
             return claims.Verdict(need, rooms, limits, book.picture())
 
     def settle(self, node: str, instance_uuid: str, token: str) -> None:
-        """Let the claim of a finished build stand as that of a server; it is no workload now."""
+        """Let the claim of a finished build stand as that of a server; it is no workload now.
+
+        The node has shown that it can build.
+        """
         book = self._books.get(node)
         if book is None:
             return
@@ -145,7 +149,17 @@ class ResourceTracker:
             if claim is not None and not claim.settled:
                 claim.settled = True
                 book.building -= 1
+                book.failed_builds = 0
                 book.counter += 1
+
+    def note_failure(self, node: str) -> None:
+        """Count a build that failed through the node's own fault."""
+        book = self._books.get(node)
+        if book is None:
+            return
+        with book.lock:
+            book.failed_builds += 1
+            book.counter += 1
 
     def release(self, node: str, instance_uuid: str, token: str) -> bool:
         """Give a claim back; False if there is none."""
@@ -248,8 +262,13 @@ def _correct(book: Books, instance_uuid: str, kept: Kept | None) -> bool:
     if settled:
         book.remove(instance_uuid, settled)
     if kept is not None:
-        book.put(instance_uuid, KEPT, Claim(kept.attempt, need_of(kept), settled=True))
+        book.put(instance_uuid, KEPT, _settled(kept))
     return True
+
+
+def _settled(kept: Kept) -> Claim:
+    flavorid = kept.instance.flavor.flavorid
+    return Claim(kept.attempt, need_of(kept), settled=True, flavorid=flavorid)
 
 
 def _tell_view(context: context_module.RequestContext, picture: ComputeNode) -> None:

@@ -479,3 +479,25 @@ def test_a_cancel_between_spawn_and_finish_wins(world, hook):
     world.boot(request)
     assert world.driver.guests == {} and ran == []
     assert world.conductor.items(build.Finish) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "failed_builds"),
+    [
+        (exception.HypervisorError(reason="no such CPU model"), 1),
+        (exception.PortBindingFailed(port_id="p1"), 1),
+        (RuntimeError("a bug"), 1),
+        (exception.NeighborUnavailable(service="image"), 0),
+        (exception.NeighborError(service="network", status=500, reason="oops"), 0),
+        *((error, 0) for error in OF_THE_REQUEST),
+    ],
+    ids=repr,
+)
+def test_v08_only_the_hosts_own_fault_counts_against_it(world, error, failed_builds):
+    world.driver.fail_spawn = error
+    world.boot(request_for())
+    [finish] = world.conductor.items(build.Finish)
+    assert finish.picture.stats["failed_builds"] == failed_builds
+    world.driver.fail_spawn = None
+    world.boot(request_for())
+    assert world.conductor.items(build.Finish)[-1].picture.stats["failed_builds"] == 0

@@ -65,7 +65,12 @@ def test_a_picture_is_absolute_and_complete(make_tracker, driver):
     assert (picture.memory_mb, picture.local_gb, picture.vcpus) == (16384, 200, 8)
     assert used(tracker) == (1024, 2 + 1, 1 + 1)
     assert picture.cpu_allocation_ratio == 4.0 and picture.reserved_host_disk_mb == 1025
-    assert picture.stats == {"num_instances": 1, "io_workload": 1}
+    assert picture.stats == {
+        "num_instances": 1,
+        "io_workload": 1,
+        "failed_builds": 0,
+        "flavorids": [],
+    }
     assert (picture.running_vms, picture.current_workload) == (1, 1)
     assert (picture.hypervisor_version, picture.host_ip) == (9000000, "10.0.0.1")
     assert picture.generation == Generation(3, 2)
@@ -319,3 +324,36 @@ def test_the_kept_sums_always_equal_the_sum_of_the_claims(moves):
         open_claims = [c for claims in book.servers.values() for c in claims.values()]
         assert book.building == sum(not claim.settled for claim in open_claims)
     assert all(book.servers.values())
+
+
+def stats(tracker):
+    return tracker.picture("node1").stats
+
+
+def test_flavors_on_the_node_are_those_of_its_claims(make_tracker):
+    flavor = Flavor("small", "s", 1, 512, 1)
+    kept = Kept(Instance("k", "p", "u", "k", flavor, node="node1"), 1)
+    tracker = make_tracker(kept=[kept])
+    for uuid, flavorid in (("a", "small"), ("b", "large"), ("c", "large")):
+        tracker.claim("node1", uuid, NEED, None, token="t", attempt=1, flavorid=flavorid)
+    assert stats(tracker)["flavorids"] == ["large", "small"]
+    tracker.release("node1", "b", "t")
+    tracker.release_up_to("k", None)
+    assert stats(tracker)["flavorids"] == ["large", "small"]
+    tracker.release("node1", "c", "t")
+    assert stats(tracker)["flavorids"] == ["small"]
+
+
+def test_failed_builds_are_counted_until_one_succeeds(tracker):
+    before = tracker.picture("node1").generation
+    tracker.note_failure("node1")
+    tracker.note_failure("node1")
+    assert stats(tracker)["failed_builds"] == 2
+    assert tracker.picture("node1").generation.newer_than(before)
+    tracker.start(4, {"node1": "node-uuid"}, [])
+    assert stats(tracker)["failed_builds"] == 2, "a second registration forgets nothing"
+    claim(tracker, "a")
+    assert stats(tracker)["failed_builds"] == 2, "a claim is not yet a success"
+    tracker.settle("node1", "a", "t")
+    assert stats(tracker)["failed_builds"] == 0
+    tracker.note_failure("no such node")

@@ -176,6 +176,9 @@ def _allowed(kind: Any) -> str:
         return f"a list separated by commas, each item {_allowed(kind.item_type)}"
     if isinstance(kind, types.Dict):
         return "a list of KEY:VALUE separated by commas"
+    pattern = getattr(kind, "regex", None)
+    if pattern is not None:
+        return f"text that matches {pattern.pattern}"
     words = {
         types.HostAddress: "a host name or an IP address",
         types.IPAddress: "an IP address",

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``novalite-status upgrade check``: whether the new program can take over this deployment.
+"""``novalite-status``: whether the new program can take over this deployment, and its options.
 
-Run it with the new program before its services are started. It reads options and database, needs
-no bus and changes nothing. Table and exit codes are those of ``nova-status``: 0 all is well, 1 at
-least one warning, 2 at least one failure, 255 it could not be looked at. Nova's checks of cells and
+``config check`` and ``config explain`` are in :mod:`config_check`. Here is ``upgrade check``: run
+it with the new program before its services are started. It reads options and database, needs no bus
+and changes nothing. Table and exit codes are those of ``nova-status``: 0 all is well, 1 at least
+one warning, 2 at least one failure, 255 it could not be looked at. Nova's checks of cells and
 placement have no counterpart here.
 """
 
@@ -20,7 +21,7 @@ from oslo_config import cfg
 from novalite import conf as conf_module
 from novalite import exception
 from novalite.api import policy, quotas
-from novalite.cmd import manage
+from novalite.cmd import config_check, manage
 from novalite.conf import load, rules
 from novalite.db import engine, migrate, services, storage, survey
 from novalite.objects.service import OLDEST, Service
@@ -49,6 +50,8 @@ Check = Callable[[cfg.ConfigOpts, engine.Database], Result]
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the checks, print the table and exit with the worst result."""
     words = _parser().parse_args(sys.argv[1:] if argv is None else argv)
+    if "alone" in words:
+        sys.exit(words.alone(words))
     conf = conf_module.CONF
     files: list[str] = words.files_before + words.files
     logging.basicConfig(level=logging.CRITICAL, format="%(message)s")
@@ -76,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = upgrade.add_subparsers(metavar="VERB", required=True)
     text = "Tell what stands in the way of an upgrade; exit code 0, 1 (warning) or 2 (failure)."
     verbs.add_parser("check", help=text, description=text, parents=[manage.files_parser("files")])
+    config_check.add_parsers(nouns)
     return parser
 
 

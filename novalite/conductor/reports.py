@@ -160,7 +160,7 @@ class Reports:
         most = int(self.conf.scheduler.max_attempts)
         host, epoch = report.host, report.epoch
         if isinstance(item, build.Begin):
-            return attempts.begin(conn, host, epoch, item, self.lease)
+            return attempts.begin(conn, host, epoch, item, self.lease, most)
         if isinstance(item, build.Finish):
             return attempts.finish(conn, host, epoch, item, most)
         if isinstance(item, build.Progress):

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from novalite.db import actions, allocations, failures, ownership, schema
+from novalite.db import actions, allocations, failures, ownership, schema, server_groups
 from novalite.db.engine import now
 from novalite.db.ownership import Outcome
 from novalite.db.prepared import Prepared
@@ -79,8 +79,18 @@ _ACTIVATE = Prepared(
 _TOUCH = Prepared(sa.update(_a).where(*_MINE).values(deadline=now() + sa.bindparam("lease")))
 
 
-def begin(conn: sa.Connection, host: str, epoch: int, item: build.Begin, lease: float) -> Outcome:
-    """Answer «may this attempt begin?» and, if so, write host, allocations and token (step 5)."""
+def begin(
+    conn: sa.Connection,
+    host: str,
+    epoch: int,
+    item: build.Begin,
+    lease: float,
+    max_attempts: int,
+) -> Outcome:
+    """Answer «may this attempt begin?» and, if so, write host, allocations and token (step 5).
+
+    A server whose group's policy does not want it there goes elsewhere at once.
+    """
     row = conn.execute(ownership.LOOK, {"action_id_": item.action_id}).first()
     if row is None:
         return Outcome(Verdict.SUPERSEDED, "the action is unknown")
@@ -94,6 +104,10 @@ def begin(conn: sa.Connection, host: str, epoch: int, item: build.Begin, lease: 
     again = row.step == Step.BEGUN.value
     if again and row.token == token:
         return Outcome(Verdict.GO, "already begun with this token")
+    broken = None if again else _broken_policy(conn, row, host)
+    if broken is not None:
+        action = actions.from_row(row)
+        return failures.misplaced(conn, action, host, broken, item.event, max_attempts)
     values = {
         "action_id_": item.action_id,
         "attempt_": item.attempt,
@@ -121,6 +135,15 @@ def begin(conn: sa.Connection, host: str, epoch: int, item: build.Begin, lease: 
     if item.event is not None:
         actions.put_events(conn, item.action_id, item.attempt, [item.event], new=not again)
     return Outcome(Verdict.RESUME if again else Verdict.GO)
+
+
+def _broken_policy(conn: sa.Connection, row: Any, host: str) -> str | None:
+    """Say which policy of its server group the server would break on the host; mostly there is no
+    group, which the conductor has noted with the attempt."""
+    group = row.args.get("group")
+    if group is None:
+        return None
+    return server_groups.violation(conn, group, row.instance_uuid, host)
 
 
 def _note_resume(conn: sa.Connection, item: build.Begin, host: str) -> None:

@@ -5,6 +5,7 @@ The rules are numbered in docs/architecture.md. A report of an older epoch or co
 this far (db/services.py: heartbeat).
 """
 
+import dataclasses
 import time
 from typing import Any
 
@@ -14,7 +15,7 @@ from novalite import exception
 from novalite.db import actions, builds, ownership
 from novalite.db.ownership import Outcome
 from novalite.objects import build
-from novalite.objects.action import Action
+from novalite.objects.action import Action, ActionEvent
 from novalite.objects.instance import InstanceFault
 from novalite.objects.loss import MAX_DRIVES
 from novalite.objects.states import Step, Verdict
@@ -112,6 +113,41 @@ def finish_failed(
     )
 
 
+def misplaced(
+    conn: sa.Connection,
+    action: Action,
+    host: str,
+    reason: str,
+    event: ActionEvent | None,
+    max_attempts: int,
+) -> Outcome:
+    """Take a build from a host that the policy of its server group forbids, before it has begun.
+
+    It is chosen for anew, with where the other members are by then. The host did nothing wrong.
+
+    :param reason: which policy
+    :param event: the step of the claim, which stood
+    """
+    if event is not None:
+        refused = dataclasses.replace(event, result="Error")
+        refused.details = {**event.details, "error": reason}
+        actions.put_events(conn, action.id, action.attempt, [refused], new=False)
+    moved = exception.RescheduledException(instance_uuid=action.instance_uuid, reason=reason)
+    action.args = {**action.args, "alternates": []}
+    outcome = _attempt_failed(
+        conn,
+        action,
+        host=host,
+        reason=reason,
+        loss=None,
+        failed=True,
+        guest_left=False,
+        max_attempts=max_attempts,
+        last=moved.message(),
+    )
+    return Outcome(Verdict.SUPERSEDED, moved.message(), drive=outcome.drive)
+
+
 def _left_behind(
     conn: sa.Connection, host: str, item: build.Finish, row: Any, reason: str
 ) -> Outcome:
@@ -133,6 +169,7 @@ def _attempt_failed(
     guest_left: bool,
     max_attempts: int,
     fault: InstanceFault | None = None,
+    last: str | None = None,
 ) -> Outcome:
     tried = [*action.args.get("tried", []), f"{host}: {reason}"]
     action.args = {**action.args, "tried": tried}
@@ -145,7 +182,7 @@ def _attempt_failed(
     )
     if not left:
         return Outcome(Verdict.DONE, "the attempt was left meanwhile")
-    ended = exhausted(action, max_attempts)
+    ended = exhausted(action, max_attempts, last)
     if ended is None:
         return Outcome(Verdict.DONE, drive=[action.reservation_id])
     if fault is not None and fault.details:
@@ -154,16 +191,17 @@ def _attempt_failed(
     return Outcome(Verdict.DONE, ended.message)
 
 
-def exhausted(action: Action, max_attempts: int) -> InstanceFault | None:
-    """Return the fault that ends the build, or None while it may go on."""
+def exhausted(action: Action, max_attempts: int, last: str | None = None) -> InstanceFault | None:
+    """Return the fault that ends the build, or None while it may go on.
+
+    :param last: what to tell of the last attempt, if everybody may read it
+    """
     uuid = action.instance_uuid
     if len(action.failures) >= max_attempts:
+        used_up = f"Exhausted all hosts available for retrying build failures for instance {uuid}."
         return InstanceFault(
             code=500,
-            message=exception.MaxRetriesExceeded(
-                reason="Exhausted all hosts available for retrying build failures for instance "
-                f"{uuid}."
-            ).message(),
+            message=exception.MaxRetriesExceeded(reason=last or used_up).message(),
             details="\n".join(action.args.get("tried", [])),
             created_at=time.time(),
         )

@@ -2,18 +2,21 @@
 """Server groups and which servers are in them.
 
 A server joins in the transaction that stores it and leaves in the one that ends its delete, so a
-group never names a server that was refused or is gone.
+group never names a server that was refused or is gone. A policy is checked once more in the
+transaction that gives a server its host (:func:`violation`), under the group's row: whatever two
+schedulers thought at the same time, no two members get hosts that the policy forbids.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from novalite import exception
 from novalite.db import schema
-from novalite.objects.server_group import ServerGroup
+from novalite.objects.request_spec import InstanceGroup
+from novalite.objects.server_group import AFFINITY, ANTI_AFFINITY, ServerGroup
 
 _g = schema.server_groups
 _m = schema.server_group_members
@@ -42,6 +45,29 @@ _OF_INSTANCES = (
     .join(_g, _g.c.uuid == _m.c.group_uuid)
     .where(_m.c.instance_uuid.in_(sa.bindparam("uuids", expanding=True)))
 )
+_HOLD = sa.update(_g).where(_g.c.uuid == sa.bindparam("uuid_")).values(name=_g.c.name)
+_GROUPS_OF = (
+    sa.select(_m.c.instance_uuid, _g)
+    .join(_g, _g.c.uuid == _m.c.group_uuid)
+    .where(_m.c.instance_uuid.in_(sa.bindparam("uuids", expanding=True)))
+)
+_PLACED = (
+    sa.select(_m.c.group_uuid, _i.c.uuid, _i.c.host)
+    .join(_i, _i.c.uuid == _m.c.instance_uuid)
+    .where(
+        _m.c.group_uuid.in_(sa.bindparam("uuids", expanding=True)),
+        _i.c.host.is_not(None),
+        ~_i.c.deleted,
+    )
+)
+_HOSTS = sa.select(_i.c.uuid, _i.c.host).where(
+    _i.c.uuid.in_(sa.bindparam("uuids", expanding=True)), _i.c.host.is_not(None), ~_i.c.deleted
+)
+# The policies that are more than a wish, and Nova's words when one is not kept.
+HARD = {
+    ANTI_AFFINITY: "Anti-affinity instance group policy was violated.",
+    AFFINITY: "Affinity instance group policy was violated.",
+}
 
 
 def _from_row(row: Any, members: list[str]) -> ServerGroup:
@@ -97,9 +123,8 @@ def page(
 
 def _members(conn: sa.Connection, uuids: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for start in range(0, len(uuids), _IN):
-        for row in conn.execute(_MEMBERS, {"uuids": uuids[start : start + _IN]}):
-            found.setdefault(row.group_uuid, []).append(row.instance_uuid)
+    for row in _in_parts(conn, _MEMBERS, uuids):
+        found.setdefault(row.group_uuid, []).append(row.instance_uuid)
     return found
 
 
@@ -132,8 +157,53 @@ def leave(conn: sa.Connection, instance_uuid: str) -> None:
 
 def of_instances(conn: sa.Connection, uuids: Sequence[str]) -> dict[str, str]:
     """Return server -> group for those of the servers that are in one."""
-    found: dict[str, str] = {}
-    for start in range(0, len(uuids), _IN):
-        for row in conn.execute(_OF_INSTANCES, {"uuids": uuids[start : start + _IN]}):
-            found[row.instance_uuid] = row.group_uuid
+    rows = _in_parts(conn, _OF_INSTANCES, uuids)
+    return {row.instance_uuid: row.group_uuid for row in rows}
+
+
+# -- where members are
+
+
+def for_requests(conn: sa.Connection, uuids: Sequence[str]) -> dict[str, InstanceGroup]:
+    """Return the group of each of these servers that is in one, with where its members are."""
+    found: dict[str, InstanceGroup] = {}
+    groups: dict[str, InstanceGroup] = {}
+    for row in _in_parts(conn, _GROUPS_OF, uuids):
+        if row.uuid not in groups:
+            groups[row.uuid] = InstanceGroup(row.uuid, row.policy, row.rules)
+        found[row.instance_uuid] = groups[row.uuid]
+    for row in _in_parts(conn, _PLACED, list(groups)):
+        groups[row.group_uuid].placed[row.uuid] = row.host
     return found
+
+
+def hosts_of(conn: sa.Connection, uuids: Sequence[str]) -> dict[str, str]:
+    """Return the service hosts of those of these servers that have one."""
+    return {row.uuid: row.host for row in _in_parts(conn, _HOSTS, uuids)}
+
+
+def violation(conn: sa.Connection, group_uuid: str, instance_uuid: str, host: str) -> str | None:
+    """Tell why a member may not be placed on *host*, in Nova's words; None if it may.
+
+    Others who place members of the group wait until the caller's transaction ends. The soft
+    policies, and a group that is gone, allow everything.
+    """
+    if not conn.execute(_HOLD, {"uuid_": group_uuid}).rowcount:
+        return None
+    group = conn.execute(_GET, {"uuid_": group_uuid}).one()
+    hosts = [
+        row.host
+        for row in conn.execute(_PLACED, {"uuids": [group_uuid]})
+        if row.uuid != instance_uuid
+    ]
+    here = hosts.count(host)
+    if group.policy == ANTI_AFFINITY:
+        broken = here >= int(group.rules.get("max_server_per_host", 1))
+    else:
+        broken = group.policy == AFFINITY and bool(hosts) and not here
+    return HARD[group.policy] if broken else None
+
+
+def _in_parts(conn: sa.Connection, statement: Any, uuids: Sequence[str]) -> Iterator[Any]:
+    for start in range(0, len(uuids), _IN):
+        yield from conn.execute(statement, {"uuids": uuids[start : start + _IN]})

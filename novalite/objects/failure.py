@@ -33,6 +33,12 @@ NO_ROOM = Failure(
     "make room on {host}: its own books are what counts, and they were fuller than the "
     "scheduler's picture of it",
 )
+GROUP = Failure(
+    "group_policy",
+    "was not allowed by the policy of its server group, as another member was placed meanwhile",
+    "nothing is wrong with {host}: create members one after the other, or raise [scheduler] "
+    "max_attempts; more members than hosts need a soft policy",
+)
 NETWORK = Failure(
     "network_failed",
     "got no port for it from the network service",
@@ -59,6 +65,7 @@ OTHER = Failure("failed", "failed", "read the log of novalite-compute on {host}"
 _PATTERNS: tuple[tuple[str, Failure], ...] = (
     (r"host CPU|CPU is incompatible|cpu_mode", CPU),
     (r"^Insufficient compute resources", NO_ROOM),
+    (r"instance group policy was violated", GROUP),
     (r"^Binding failed|The network service|^Port |^Network ", NETWORK),
     (r"The image service|^Image ", IMAGE),
     (r"^The \w+ service", NEIGHBOR),
@@ -68,7 +75,7 @@ _PATTERNS: tuple[tuple[str, Failure], ...] = (
 _COMPILED = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in _PATTERNS]
 KINDS: dict[str, Failure] = {
     kind.code: kind
-    for kind in (CPU, NO_ROOM, NETWORK, IMAGE, NEIGHBOR, HYPERVISOR, UNEXPECTED, OTHER)
+    for kind in (CPU, NO_ROOM, GROUP, NETWORK, IMAGE, NEIGHBOR, HYPERVISOR, UNEXPECTED, OTHER)
 }
 
 

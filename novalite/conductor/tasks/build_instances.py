@@ -24,6 +24,7 @@ from novalite import context as context_module
 from novalite import crash, exception, log
 from novalite.compute import rpcapi as compute_rpcapi
 from novalite.conductor import leases as leases_module
+from novalite.conductor.tasks import companions
 from novalite.db import actions, builds
 from novalite.db.engine import Database
 from novalite.objects import base, loss, selection
@@ -133,6 +134,7 @@ class BuildInstances:
         if not waiting:
             return []
         began = time.time()
+        companions.fill(self._database, [build.spec for build in waiting])
         groups: dict[str, list[builds.Taken]] = {}
         for build in waiting:
             groups.setdefault(build.action.reservation_id, []).append(build)
@@ -267,6 +269,9 @@ def _args(plan: Plan) -> dict[str, Any]:
     if plan.chosen is not None:
         args["zone"] = plan.chosen.zone or args.get("zone")
         args["limits"] = base.encode(plan.chosen.limits)
+    group = companions.guarded(plan.taken.spec)
+    if group is not None:
+        args["group"] = group
     return args
 
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flow of a build from "waits for a host" to "cast to a compute"."""
 
+import uuid
+
 import pytest
 
 from novalite import exception
 from novalite.conductor.leases import Leases
 from novalite.conductor.tasks import build_instances
-from novalite.db import builds
+from novalite.db import builds, server_groups
 from novalite.objects import loss, selection
 from novalite.objects.decision import Decision
-from novalite.objects.request_spec import Limits, Selection
+from novalite.objects.request_spec import InstanceGroup, Limits, Selection
+from novalite.objects.server_group import ANTI_AFFINITY, ServerGroup
 from novalite.objects.states import Step
 from tests.unit.conductor.doubles import FakeCompute, FakeScheduler
 from tests.unit.db.books import new_server
@@ -100,6 +103,19 @@ class TestBoot:
         assert [spec.instance_uuid for spec in request.specs] == [server.uuid]
         assert request.unused == []
         assert request.context["user_id"] == "alice"
+
+    def test_members_of_a_group_are_told_to_the_scheduler_and_noted(self, flow, books):
+        group = ServerGroup(str(uuid.uuid4()), "p1", "alice", "g", ANTI_AFFINITY, {})
+        books.write(server_groups.create, group)
+        server, spec = new_server()
+        spec.scheduler_hints = {"group": group.uuid}
+        books.create((server, spec))
+        books.write(server_groups.join, group.uuid, "p1", [server.uuid])
+        flow.will_choose("h1", "h2")
+        flow.run()
+        ((request,),) = flow.scheduler.calls
+        assert request.specs[0].instance_group == InstanceGroup(group.uuid, ANTI_AFFINITY)
+        assert books.action(server.action_id).args["group"] == group.uuid
 
     def test_many_reservations_are_one_call_and_one_cast_a_host(self, flow, books):
         one, two = books.create(new_server("a"), new_server("a"))

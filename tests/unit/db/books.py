@@ -197,7 +197,7 @@ class Books:
 
     def begin(self, action, attempt=1, token="t1", host="h1", epoch=1, **values):
         item = self.begin_item(action, attempt, token, host, **values)
-        return self.write(attempts.begin, host, epoch, item, 25.0)
+        return self.write(attempts.begin, host, epoch, item, 25.0, MAX_ATTEMPTS)
 
     @staticmethod
     def begin_item(action, attempt=1, token="t1", host="h1", **values):

@@ -139,7 +139,7 @@ class TestBegin:
             overtaken = Overtaken(
                 conn, lambda conn: deletes.open_delete(conn, context(), server.uuid, lease=10.0)
             )
-            return attempts.begin(overtaken, "h1", 1, item, 25.0)
+            return attempts.begin(overtaken, "h1", 1, item, 25.0, 3)
 
         assert books.database.transaction(work).verdict is SUPERSEDED
         assert (books.held(server.uuid), books.events(action.id)) == ({}, [])

@@ -72,7 +72,7 @@ class TestWhatTheDeleteFinds:
         item = books.begin_item(action)
 
         def work(conn):
-            overtaken = Overtaken(conn, lambda conn: attempts.begin(conn, "h1", 1, item, 25.0))
+            overtaken = Overtaken(conn, lambda conn: attempts.begin(conn, "h1", 1, item, 25.0, 3))
             return deletes.open_delete(overtaken, context(), server.uuid, lease=10.0)
 
         opened = books.database.transaction(work)

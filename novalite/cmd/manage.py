@@ -2,8 +2,8 @@
 """``novalite-manage``: the administrator's commands that need no API.
 
 It works on the database and on nothing else, starts no thread and needs no bus, so it can be used
-before any service runs. What is about the program alone, as ``api openapi``, needs no database and
-no option either.
+before any service runs; only ``audit`` asks the computes too. What is about the program alone, as
+``api openapi``, needs no database and no option either.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from oslo_config import cfg
 
 from novalite import concurrency, exception
 from novalite import conf as conf_module
-from novalite.cmd import launch
+from novalite.cmd import audit, launch
 from novalite.conf import load, rules
 from novalite.db import engine, migrate, services, storage, survey
 from novalite.objects.service import Service
@@ -30,7 +30,7 @@ Command = Callable[[cfg.ConfigOpts, engine.Database, argparse.Namespace], None]
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one command and exit: 0 done, 1 it could not be done, 2 wrong usage."""
+    """Run one command and exit: 0 done, 1 it could not be done, 2 wrong usage; ``audit``: 3, 4."""
     words = _parser().parse_args(sys.argv[1:] if argv is None else argv)
     if "alone" in words:
         words.alone(words)
@@ -38,8 +38,16 @@ def main(argv: list[str] | None = None) -> None:
     conf = conf_module.CONF
     files: list[str] = words.files_before + words.files
     logging.basicConfig(level=logging.ERROR, format="%(message)s")
+    checks: list[load.Rule] = [rules.check_database]
+    register: list[load.Register] = []
+    if "bus" in words:
+        from novalite.conf import messaging
+
+        concurrency.hush()
+        checks.append(rules.check_bus)
+        register.append(messaging.register_opts)
     try:
-        for caution in load.Loader(conf, PROGRAM, files, (), [rules.check_database]).load():
+        for caution in load.Loader(conf, PROGRAM, files, register, checks).load():
             print(f"{PROGRAM}: warning: {caution}", file=sys.stderr)
         command: Command = words.command
         command(conf, storage.connect(conf, patient=True), words)
@@ -67,11 +75,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     listing = _add(verbs, files, "list", service_list, "print all services with their state")
     listing.add_argument("-f", "--format", choices=("table", "json"), default="table")
+    _add_audit(nouns, files)
     verbs = nouns.add_parser("api", help="the Compute API").add_subparsers(
         metavar="VERB", required=True
     )
     _add_openapi(verbs)
     return parser
+
+
+def _add_audit(nouns: Any, files: argparse.ArgumentParser) -> None:
+    text = "compare servers, allocations, nodes, claims and guests, and name every difference"
+    parser = _add(nouns, files, "audit", audit.run, text)
+    parser.add_argument(
+        "--repair", action="store_true", help="let each owner put right what is his"
+    )
+    parser.add_argument("-f", "--format", choices=("table", "json"), default="table")
+    parser.set_defaults(bus=True)
 
 
 def _add_openapi(verbs: Any) -> None:

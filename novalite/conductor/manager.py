@@ -17,7 +17,7 @@ from oslo_config import cfg
 from novalite import context as context_module
 from novalite import crash, exception, health, log, periodic, rpc
 from novalite.compute import rpcapi as compute_rpcapi
-from novalite.conductor import leases, recovery, reports, silence
+from novalite.conductor import audit, leases, recovery, reports, silence
 from novalite.conductor import rpcapi as conductor_rpcapi
 from novalite.conductor.tasks import build_instances
 from novalite.db import compute_nodes, services
@@ -31,6 +31,8 @@ LOG = log.get(__name__)
 
 # Seconds between two looks for a database that is away at the start.
 DATABASE_RETRY = 1.0
+# Seconds until an audit that is switched off is asked for again.
+DEFAULT_SPACING = 60.0
 TOPICS = {
     "nova-compute": "compute",
     "nova-scheduler": "scheduler",
@@ -109,7 +111,7 @@ class ConductorManager:
         return [("conductor", [ConductorEndpoint(self)]), ("conductor_tasks", [TaskEndpoint(self)])]
 
     def periodic_tasks(self) -> list[periodic.Periodic]:
-        """Heartbeat, renewal of leases, the silence watch, recovery."""
+        """Heartbeat, renewal of leases, the silence watch, recovery, the audit."""
         conf = self.conf
         return [
             periodic.Periodic(
@@ -123,6 +125,12 @@ class ConductorManager:
             periodic.Periodic("watch_hosts", self._watch_hosts, self._watch_interval),
             periodic.Periodic(
                 "recovery", self._recovery.run, lambda: float(conf.conductor.recovery_interval)
+            ),
+            periodic.Periodic(
+                "audit",
+                self._audit,
+                lambda: float(conf.conductor.audit_interval) or DEFAULT_SPACING,
+                jitter=1.0,
             ),
         ]
 
@@ -161,6 +169,10 @@ class ConductorManager:
                 self._register()
             elif known.epoch > epoch:
                 self._fail(f"another conductor was started under the host name {host}")
+
+    def _audit(self) -> None:
+        if self._leads and self.conf.conductor.audit_interval:
+            audit.run(self._database)
 
     # -- the silence watch
 

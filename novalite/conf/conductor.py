@@ -46,6 +46,14 @@ OPTS: list[cfg.Opt] = [
         help="Seconds until a build that was cast to a host and has not begun is cast again, and "
         "a delete or a clean-up that the host has not answered.",
     ),
+    cfg.FloatOpt(
+        "audit_interval",
+        default=600.0,
+        min=0.0,
+        mutable=True,
+        help="Seconds between two comparisons of servers and allocations, in which differences are "
+        "put right. 0: never.",
+    ),
 ]
 
 

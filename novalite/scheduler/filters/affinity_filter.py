@@ -11,6 +11,7 @@ from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
 from novalite.scheduler.host_state import HostState
 
+_NOT_SAME = Reason("not_same_host")
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -48,7 +49,8 @@ class SameHostFilter(base.Filter):
 
     def examine(self, host: HostState, demand: Demand) -> Reason | None:
         """Return None or ``not_same_host``."""
-        return None if _found(host, demand.same_host) is not None else _NOT_SAME
+        servers = demand.same_host
+        return _NOT_SAME if servers and _found(host, servers) is None else None
 
 
 class SimpleCIDRAffinityFilter(base.Filter):
@@ -123,6 +125,3 @@ class ServerGroupAffinityFilter(base.Filter):
         if host.host in group.placed:
             return None
         return Reason("group_affinity", detail=base.listed(group.placed))
-
-
-_NOT_SAME = Reason("not_same_host")

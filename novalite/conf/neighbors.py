@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of [neighbors]: the stand-ins for identity, image and network."""
+"""Options of [neighbors]: the stand-ins for identity, image, network and block storage."""
 
 from oslo_config import cfg
 
@@ -8,6 +8,13 @@ OPTS: list[cfg.Opt] = [
     cfg.PortOpt("identity_port", default=5000, help="Port of identity v3."),
     cfg.PortOpt("image_port", default=9292, help="Port of image v2."),
     cfg.PortOpt("network_port", default=9696, help="Port of network v2.0."),
+    cfg.PortOpt("volume_port", default=8776, help="Port of block storage v3."),
+    cfg.FloatOpt(
+        "volume_create_time",
+        default=0.0,
+        min=0.0,
+        help="Seconds for which a new volume shows the state creating.",
+    ),
     cfg.StrOpt(
         "database",
         help="SQLite file of the neighbours. Unset: neighbors.db in state_path.",

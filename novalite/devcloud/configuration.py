@@ -20,6 +20,7 @@ class Endpoints:
     identity: int
     image: int
     network: int
+    volume: int = 0
 
     @property
     def compute_url(self) -> str:
@@ -40,6 +41,11 @@ class Endpoints:
     def network_url(self) -> str:
         """Network v2.0, without its version."""
         return f"http://127.0.0.1:{self.network}"
+
+    @property
+    def volume_url(self) -> str:
+        """Block storage v3, without version and project."""
+        return f"http://127.0.0.1:{self.volume}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +198,20 @@ def _control(program: str, count: int) -> list[Service]:
 
 
 def neighbors(endpoints: Endpoints, *, state_path: str, passwords: Mapping[str, str]) -> Service:
-    """Return the stand-ins for identity, image and network.
+    """Return the stand-ins for identity, image, network and block storage.
 
     :param passwords: of the accounts ``admin``, ``demo`` and ``service``
     """
     return Service(
         name="neighbors",
         program="novalite-neighbors",
-        http=(endpoints.auth_url, f"{endpoints.image_url}/", f"{endpoints.network_url}/"),
+        http=(
+            endpoints.auth_url,
+            *(
+                f"{url}/"
+                for url in (endpoints.image_url, endpoints.network_url, endpoints.volume_url)
+            ),
+        ),
         own={
             "DEFAULT": {"state_path": f"{state_path}/neighbors"},
             "neighbors": {
@@ -207,6 +219,7 @@ def neighbors(endpoints: Endpoints, *, state_path: str, passwords: Mapping[str, 
                 "identity_port": endpoints.identity,
                 "image_port": endpoints.image,
                 "network_port": endpoints.network,
+                "volume_port": endpoints.volume,
                 "region": REGION,
                 "compute_endpoint": endpoints.compute_url,
                 **{f"{account}_password": word for account, word in passwords.items()},

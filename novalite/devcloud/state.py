@@ -33,6 +33,8 @@ class Settings:
     admin_password: str = field(repr=False)
     demo_password: str = field(repr=False)
     service_password: str = field(repr=False)
+    # A cloud that was made without one gets its port when it is started.
+    volume_port: int = 0
     computes: int = 1
     conductors: int = 1
     schedulers: int = 1
@@ -48,23 +50,26 @@ class Settings:
             identity=self.identity_port,
             image=self.image_port,
             network=self.network_port,
+            volume=self.volume_port,
         )
 
     def repick_ports(self) -> None:
         """Choose new ports if one is taken by somebody else; only while nothing of ours runs."""
-        old = (self.api_port, self.identity_port, self.image_port, self.network_port)
-        if not all(map(ports.is_free, old)):
-            self.api_port, self.identity_port, self.image_port, self.network_port = ports.free(4)
+        names = ("api_port", "identity_port", "image_port", "network_port", "volume_port")
+        if not all(port and ports.is_free(port) for port in (getattr(self, n) for n in names)):
+            for name, port in zip(names, ports.free(len(names)), strict=True):
+                setattr(self, name, port)
 
 
 def new_settings() -> Settings:
     """Return settings with free ports and random passwords."""
-    api, identity, image, network = ports.free(4)
+    api, identity, image, network, volume = ports.free(5)
     return Settings(
         api_port=api,
         identity_port=identity,
         image_port=image,
         network_port=network,
+        volume_port=volume,
         admin_password=secrets.token_urlsafe(18),
         demo_password=secrets.token_urlsafe(18),
         service_password=secrets.token_urlsafe(18),

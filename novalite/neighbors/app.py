@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three stand-ins as WSGI applications, and the server that runs them in one process.
+"""The four stand-ins as WSGI applications, and the server that runs them in one process.
 
 novalite-neighbors starts :class:`Server`; tests take single applications from the ``make_*``
 functions. The server listens before anything else, so that a taken port is said at once.
@@ -22,10 +22,11 @@ from novalite.neighbors.identity.tokens import Tokens
 from novalite.neighbors.image import app as image
 from novalite.neighbors.network import app as network
 from novalite.neighbors.store import Store
+from novalite.neighbors.volume import app as volume
 
 LOG = logging.getLogger("novalite.neighbors")
 
-SERVICES = ("identity", "image", "network")
+SERVICES = ("identity", "image", "network", "volume")
 # Most requests that one of the services handles at one time.
 THREADS = 64
 
@@ -100,15 +101,30 @@ def make_network(
     return network.make_app(store, _tokens(conf, store), endpoints or configured_endpoints(conf))
 
 
+def make_volume(conf: cfg.ConfigOpts, store: Store, endpoints: Endpoints | None = None) -> http.App:
+    """Return block storage v3."""
+    return volume.make_app(
+        store,
+        _tokens(conf, store),
+        endpoints or configured_endpoints(conf),
+        conf.neighbors.volume_create_time,
+    )
+
+
 def _tokens(conf: cfg.ConfigOpts, store: Store) -> Tokens:
     return Tokens(store, conf.neighbors.token_expiration)
 
 
-_MAKERS = {"identity": make_identity, "image": make_image, "network": make_network}
+_MAKERS = {
+    "identity": make_identity,
+    "image": make_image,
+    "network": make_network,
+    "volume": make_volume,
+}
 
 
 class Server:
-    """Listens on three ports and serves until it is stopped."""
+    """Listens on four ports and serves until it is stopped."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         """Listen, open the store, prepare the applications.

@@ -2,7 +2,7 @@
 """Where the services are: the URLs that identity's catalogue and the version documents show.
 
 Made by the server from the sockets it has bound. Image and network are unversioned, since clients
-append the version themselves; compute is as configured.
+append the version themselves; compute is as configured; block storage names the project.
 """
 
 import hashlib
@@ -21,19 +21,23 @@ class Endpoints:
     identity: str
     image: str
     network: str
+    volume: str
     compute: str
 
-    def services(self) -> list[tuple[str, str, str]]:
-        """Return (type, name, URL) of each service."""
+    def services(self, project_id: str = "") -> list[tuple[str, str, str]]:
+        """Return (type, name, URL) of each service as the project reaches it."""
+        volume = f"{self.volume}/v3/{project_id}".rstrip("/")
         return [
             ("identity", "keystone", f"{self.identity}/v3"),
             ("image", "glance", self.image),
             ("network", "neutron", self.network),
+            ("volumev3", "cinderv3", volume),
+            ("block-storage", "cinder", volume),
             ("compute", "nova", self.compute),
         ]
 
-    def catalog(self) -> list[Doc]:
-        """Return the catalogue as a token carries it."""
+    def catalog(self, project_id: str = "") -> list[Doc]:
+        """Return the catalogue as a token of the project carries it."""
         return [
             {
                 "id": stable_id(kind),
@@ -50,7 +54,7 @@ class Endpoints:
                     for interface in INTERFACES
                 ],
             }
-            for kind, name, url in self.services()
+            for kind, name, url in self.services(project_id)
         ]
 
 

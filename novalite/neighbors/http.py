@@ -30,6 +30,7 @@ TITLES = {
     403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
+    406: "Not Acceptable",
     409: "Conflict",
     410: "Gone",
     413: "Request Entity Too Large",
@@ -119,10 +120,17 @@ class Gate:
 
 
 def make_app(
-    service: str, tokens: Tokens, routes: Iterable[tuple[str, object]], render: Render
+    service: str,
+    tokens: Tokens,
+    routes: Iterable[tuple[str, object]],
+    render: Render,
+    middleware: Iterable[Any] = (),
 ) -> App:
-    """Return the application of one service from its table of routes."""
-    app: App = falcon.App(middleware=[Gate(service, tokens)])
+    """Return the application of one service from its table of routes.
+
+    :param middleware: what the service has besides; it sees a request after the gate
+    """
+    app: App = falcon.App(middleware=[Gate(service, tokens), *middleware])
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
 

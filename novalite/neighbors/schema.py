@@ -30,6 +30,8 @@ KINDS: dict[str, Columns] = {
     "security_group": Columns(owner="project_id"),
     "security_group_rule": Columns(owner="project_id", parent="security_group_id"),
     "quota": Columns(owner="project_id"),
+    "volume": Columns(owner="project_id"),
+    "attachment": Columns(owner="project_id", parent="volume_id", attached="instance"),
 }
 
 TABLES = """

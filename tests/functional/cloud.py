@@ -77,7 +77,7 @@ class Cloud:
         self._engine: sa.Engine | None = None
         self._auth = auth
         self._found_image: str | None = None
-        numbers = ports.free(4)
+        numbers = ports.free(5)
         self.endpoints = configuration.Endpoints(*numbers)
         made = configuration.services(
             self.endpoints,

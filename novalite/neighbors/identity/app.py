@@ -108,7 +108,7 @@ def _add_grants(app: http.App, store: Store) -> None:
 def _add_catalog(app: http.App, endpoints: Endpoints) -> None:
     services: list[Doc] = []
     flat: list[Doc] = []
-    for service in endpoints.catalog():
+    for service in endpoints.catalog("$(project_id)s"):
         common: Doc = {"enabled": True, "links": {}}
         own = {"id": service["id"], "type": service["type"], "name": service["name"]}
         services.append({**own, "description": "", **common})

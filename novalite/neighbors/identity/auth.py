@@ -159,7 +159,7 @@ def token_body(tx: Tx, caller: Caller, endpoints: Endpoints, catalog: bool) -> D
         roles = tokens.roles_on(tx, caller.user_id, caller.target)
         body["roles"] = [{"id": role["id"], "name": role["name"]} for role in roles]
         if catalog:
-            body["catalog"] = endpoints.catalog()
+            body["catalog"] = endpoints.catalog(target_id if kind == "project" else "")
     return body
 
 
@@ -258,7 +258,10 @@ class CatalogResource:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Show the catalogue."""
         links = {"self": req.uri, "next": None, "previous": None}
-        http.reply(resp, {"catalog": self._endpoints.catalog(), "links": links})
+        http.reply(
+            resp,
+            {"catalog": self._endpoints.catalog(http.caller(req).project_id or ""), "links": links},
+        )
 
 
 class SystemScope:

@@ -29,6 +29,10 @@ class Files:
     def _path(self, image_id: str) -> Path:
         return self._folder / image_id
 
+    def path(self, image_id: str) -> Path:
+        """Return the file of an image's data."""
+        return self._path(image_id)
+
     def clean(self) -> None:
         """Delete what uploads left unfinished when the process was killed."""
         for path in self._folder.glob("*.part"):

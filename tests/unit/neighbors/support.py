@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three stand-ins in this process, for tests of themselves and of the clients."""
+"""The four stand-ins in this process, for tests of themselves and of the clients."""
 
 import json
 from collections.abc import Callable
@@ -22,6 +22,7 @@ ENDPOINTS = Endpoints(
     identity="http://identity.test",
     image="http://image.test",
     network="http://network.test",
+    volume="http://volume.test",
     compute="http://compute.test/v2.1",
 )
 
@@ -56,6 +57,7 @@ class Cloud:
         self.identity = testing.TestClient(app.make_identity(self.conf, self.store, ENDPOINTS))
         self.image = testing.TestClient(app.make_image(self.conf, self.store, ENDPOINTS))
         self.network = testing.TestClient(app.make_network(self.conf, self.store, ENDPOINTS))
+        self.volume = testing.TestClient(app.make_volume(self.conf, self.store, ENDPOINTS))
 
     def token(self, user: str = "admin", project: str | None = "admin") -> str:
         answer = self.identity.simulate_post(

@@ -7,6 +7,8 @@ from novalite.neighbors.identity import passwords
 from novalite.neighbors.identity.tokens import InvalidToken, Tokens
 from tests.unit.neighbors.support import PASSWORD, Cloud, login, scope
 
+SERVICES = {"identity", "image", "network", "volumev3", "block-storage", "compute"}
+
 
 def post_token(cloud: Cloud, auth: dict[str, Any]) -> Any:
     return cloud.identity.simulate_post("/v3/auth/tokens", json={"auth": auth})
@@ -32,7 +34,7 @@ def test_token_has_project_roles_and_catalogue(cloud: Cloud) -> None:
     assert token["user"]["name"] == "admin"
     assert token["expires_at"].endswith("Z") and token["issued_at"].endswith("Z")
     catalog = {item["type"]: item["endpoints"] for item in token["catalog"]}
-    assert set(catalog) == {"identity", "image", "network", "compute"}
+    assert set(catalog) == SERVICES
     for endpoints in catalog.values():
         assert {item["interface"] for item in endpoints} == {"public", "internal", "admin"}
         for item in endpoints:
@@ -276,9 +278,9 @@ def test_the_owner_changes_a_password_by_knowing_it(cloud: Cloud) -> None:
 def test_catalogue_lists(cloud: Cloud) -> None:
     admin = cloud.user()
     services = admin("identity", "GET", "/v3/services")["services"]
-    assert {item["type"] for item in services} == {"identity", "image", "network", "compute"}
+    assert {item["type"] for item in services} == SERVICES
     endpoints = admin("identity", "GET", "/v3/endpoints", query_string="interface=public")
-    assert len(endpoints["endpoints"]) == 4
+    assert len(endpoints["endpoints"]) == len(SERVICES)
     admin("identity", "GET", f"/v3/services/{services[0]['id']}")
     admin("identity", "GET", "/v3/regions/RegionOne")
     admin("identity", "GET", "/v3/regions/Nowhere", expect=404)

@@ -16,6 +16,8 @@ def decide(hosts, demand, filters, weighers, count=5, rooms=None):
 
     :param rooms: returns the rooms of the chosen host
     """
+    weighers = [weigher for weigher in weighers if weigher.applies(demand)]
+    weighers = [weigher for weigher in weighers if weigher.applies(demand)]
     survivors, misses = [], []
     for index, host in enumerate(hosts):
         refusal = refuses(host, demand, filters)
@@ -67,7 +69,7 @@ def weigh(hosts, demand, weighers):
     for weigher in weighers:
         column = [0.0] * len(hosts)
         share = [0.0] * len(hosts)
-        if hosts and weigher.applies(demand):
+        if hosts:
             column = weigher.column(hosts, demand)
             low = min(column) if weigher.minval is None else weigher.minval
             column = [max(weight, low) for weight in column]

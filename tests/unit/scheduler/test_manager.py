@@ -239,8 +239,6 @@ def test_every_option_of_the_scheduler_has_its_effect():
         ("CPUWeigher", 2.0),
         ("DiskWeigher", -1.0),
         ("IoOpsWeigher", -1.0),
-        ("ServerGroupSoftAffinityWeigher", 1.0),
-        ("ServerGroupSoftAntiAffinityWeigher", 1.0),
         ("BuildFailureWeigher", -1000000.0),
     ]
     made = manager_module._settings(conf)
@@ -332,3 +330,19 @@ def test_reload_takes_over_every_option_of_the_pipeline():
     assert [one.multiplier for one in pipeline._weighers] == [-2.0, 2.0]
     assert (pipeline._subset, pipeline._shuffle, pipeline._attempts) == (4, True, 6)
     assert manager._hosts._settings == host_manager.Settings(44.0, 0.75, 70.0, "other")
+
+
+@pytest.mark.parametrize(
+    ("name", "ignored", "words"),
+    [
+        ("undefined", [], "1 host: force_hosts 1. Host undefined was not found."),
+        ("H1", [], "1 host: force_hosts 1. Host H1 is down."),
+        ("h1", ["h1"], "Only host h1 was asked for, and the build failed there."),
+    ],
+)
+def test_a_forced_host_that_cannot_be_had_is_named_v10(name, ignored, words):
+    manager = make(fixed((fakes.node("h1"), fakes.service("h1", age=500.0))))
+    spec = fakes.spec("a", force_host=name, ignore_hosts=ignored)
+    (answer,) = ask(manager, request(0, spec))
+    assert answer.error == selection.NO_VALID_HOST
+    assert answer.reason.endswith(words)

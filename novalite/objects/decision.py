@@ -71,10 +71,11 @@ class Decision:
     ``hosts`` counts all hosts; each is in exactly one filter's count or in ``survivors``.
     ``weighers`` are (name, multiplier). ``room`` is the arithmetic of the chosen host.
     ``picture_age`` is how many seconds ago the hosts' pictures were known to be the newest, and
-    ``took`` the seconds that the decision took.
+    ``took`` the seconds that the decision took. ``violated`` is what the enabled filters, which
+    were skipped, would have said against a forced host.
     """
 
-    VERSION: ClassVar[str] = "1.0"
+    VERSION: ClassVar[str] = "1.1"
 
     hosts: int = 0
     survivors: int = 0
@@ -89,6 +90,7 @@ class Decision:
     room: list[Reason] = field(default_factory=list)
     picture_age: float = 0.0
     took: float = 0.0
+    violated: list[tuple[str, Reason]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Give rows that came as arrays their names back; fields unknown here are dropped."""
@@ -98,6 +100,7 @@ class Decision:
         self.weighers = [(row[0], row[1]) for row in self.weighers]
         self.weights = [_row(Weighed, row) for row in self.weights]
         self.room = [_row(Reason, row) for row in self.room]
+        self.violated = [(row[0], _row(Reason, row[1])) for row in self.violated]
 
     def bound(self) -> "Decision":
         """Shorten the lists from their ends until the decision keeps its size; return itself."""
@@ -113,6 +116,7 @@ class Decision:
             (self.misses, 0),
             (self.weights, 0),
             (self.room, 0),
+            (self.violated, 0),
         )
         for rows, least in order:
             excess = _shorten(rows, least, excess)
@@ -164,6 +168,7 @@ class Decision:
         lines = [f"Wanted: {wanted}. {self.summary()}."]
         if self.forced:
             lines.append("The host was named in the request: filters were skipped, no limits set.")
+        lines.extend(f"  {name} would have refused it: {r.text()}" for name, r in self.violated)
         lines.extend(self._filter_lines())
         for miss in self.misses:
             lines.append(f"Not {where(miss.host, miss.node)}:")
@@ -224,6 +229,7 @@ class Decision:
             "misses": [_miss_view(miss) for miss in self.misses],
             "weights": [self.weighed_view(row) for row in self.weights],
             "room": [reason_view(reason) for reason in self.room],
+            "violated": [{"filter": name} | reason_view(r) for name, r in self.violated],
             "picture_age": self.picture_age,
             "took": self.took,
         }

@@ -78,6 +78,7 @@ def _at_rest(facts: Facts, admin: bool) -> Explanation:
     found = Explanation(sentence + ".")
     if admin and create is not None:
         found.more.extend(_overcommitted(create))
+        found.more.extend(_forced(create))
     service = facts.service(facts.host)
     if service is not None and not service.is_up(facts.down_time):
         heard = facts_module.heard(facts, facts.host)
@@ -98,6 +99,18 @@ def _overcommitted(create: History) -> list[str]:
     made = chosen[-1].decision
     place = where(made.host, made.node)
     return [f"When {place} was chosen, {text}." for text in verdict.negative(made.room)]
+
+
+def _forced(create: History) -> list[str]:
+    """Say what the filters had against a host that the request named."""
+    chosen = [attempt.decision for attempt in create.attempts() if attempt.decision is not None]
+    if not chosen or not chosen[-1].forced:
+        return []
+    made = chosen[-1]
+    if not made.violated:
+        return [f"{made.host} was named in the request; the filters, not asked, had agreed."]
+    said = "; ".join(f"{name}: {reason.text()}" for name, reason in made.violated)
+    return [f"{made.host} was named in the request; filters that were skipped refuse it: {said}."]
 
 
 def _how_built(history: History) -> str:

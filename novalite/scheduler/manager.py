@@ -207,7 +207,7 @@ class SchedulerManager:
             request.key,
             decisions=[decision],
             error=selection.NO_VALID_HOST,
-            reason=decision.reason_text(),
+            reason=_reason(request.specs[0], decision),
             only_compute_filter=decision.only("ComputeFilter"),
             recently_seen=self._hosts.recently_seen(),
             settling=self._is_settling(),
@@ -290,6 +290,18 @@ def _log_selections(
             context=context,
             instance=spec.instance_uuid,
         )
+
+
+def _reason(spec: RequestSpec, decision: Decision) -> str:
+    """Return the text of NoValidHost; a host that was named in the request may be named here."""
+    text = decision.reason_text()
+    if not decision.forced:
+        return text
+    name = spec.force_host or spec.force_node
+    codes = {code for count in decision.filters for code in count.codes}
+    if "already_tried" in codes:
+        return f"{text} Only host {name} was asked for, and the build failed there."
+    return f"{text} Host {name} {'is down' if 'host_down' in codes else 'was not found'}."
 
 
 def _log_filters(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from novalite.objects.capacity import Rooms
 from novalite.objects.decision import TOP, Decision
+from novalite.objects.reason import Reason
 from novalite.objects.request_spec import Limits, RequestSpec, Selection
 from novalite.scheduler import demand as demands
 from novalite.scheduler import weights
@@ -163,6 +164,11 @@ class Pipeline:
             picked.setdefault(hosts[index].host, hosts[index])
         return list(picked.values())
 
+    def violated(self, host: HostState, demand: Demand) -> list[tuple[str, Reason]]:
+        """Return what the enabled filters have against a host that is taken all the same."""
+        asked = ((f.name, f.examine(host, demand)) for f in self._filters if f.applies(demand))
+        return [(name, reason) for name, reason in asked if reason is not None]
+
     def rooms(self, host: HostState) -> Rooms:
         """Return memory, disk and vcpu of the host under the limits that will go with it.
 
@@ -208,6 +214,8 @@ class _Run:
         rooms = pipeline.rooms(hosts[order[0]]) if order and not forced else None
         decision = shortlist.decision(order, rooms)
         decision.forced, decision.picture_age = forced, self._age
+        if forced and order:
+            decision.violated = pipeline.violated(hosts[order[0]], demand)
         decision.bound()
         if not order:
             self.outcome.decisions = [decision]

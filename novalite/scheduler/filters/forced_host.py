@@ -12,10 +12,11 @@ from novalite.scheduler.host_state import HostState
 
 _OTHER = Reason("not_forced_host")
 _DOWN = Reason("host_down")
+_TRIED = Reason("already_tried")
 
 
 class ForcedHost(base.Filter):
-    """Passes the named host while it is up, even if it is disabled or full.
+    """Passes the named host while it is up, even if it is disabled or full; but only once.
 
     Host names are compared without regard to case, node names exactly.
     """
@@ -30,9 +31,11 @@ class ForcedHost(base.Filter):
         return "force_hosts"
 
     def examine(self, host: HostState, demand: Demand) -> Reason | None:
-        """Return None, ``not_forced_host`` or ``host_down``."""
+        """Return None, ``not_forced_host``, ``already_tried`` or ``host_down``."""
         if self._host is not None and host.host.lower() != self._host:
             return _OTHER
         if self._node is not None and host.node != self._node:
             return _OTHER
+        if host.host in demand.ignore_hosts:
+            return _TRIED
         return None if host.up else _DOWN

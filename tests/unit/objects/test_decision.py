@@ -106,6 +106,12 @@ def test_text_tells_everything():
     assert "Chosen: host-a." in text
     forced = Decision(hosts=1, survivors=1, host="h", node="h", forced=True)
     assert "filters were skipped, no limits set" in forced.text()
+    forced.violated = [("ComputeFilter", Reason("host_disabled"))]
+    assert "\n  ComputeFilter would have refused it: the host is disabled\n" in forced.text()
+    assert base.decode(base.encode(forced)) == forced
+    (shown,) = forced.admin_view()["violated"]
+    assert (shown["filter"], shown["code"]) == ("ComputeFilter", "host_disabled")
+    assert "violated" not in forced.tenant_view()
 
 
 def test_tenants_see_codes_and_counts_only():

@@ -346,3 +346,19 @@ def test_a_forced_host_that_cannot_be_had_is_named_v10(name, ignored, words):
     (answer,) = ask(manager, request(0, spec))
     assert answer.error == selection.NO_VALID_HOST
     assert answer.reason.endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("name", "ignored", "words"),
+    [
+        ("undefined", [], "1 host: force_hosts 1. Host undefined was not found."),
+        ("H1", [], "1 host: force_hosts 1. Host H1 is down."),
+        ("h1", ["h1"], "Only host h1 was asked for, and the build failed there."),
+    ],
+)
+def test_a_forced_host_that_cannot_be_had_is_named_v10(name, ignored, words):
+    manager = make(fixed((fakes.node("h1"), fakes.service("h1", age=500.0))))
+    spec = fakes.spec("a", force_host=name, ignore_hosts=ignored)
+    (answer,) = ask(manager, request(0, spec))
+    assert answer.error == selection.NO_VALID_HOST
+    assert answer.reason.endswith(words)

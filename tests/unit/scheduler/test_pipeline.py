@@ -196,6 +196,24 @@ class TestForcedHost:
         assert not outcome.decisions[0].only("ComputeFilter")
         assert "force_hosts 2" in outcome.decisions[0].reason_text()
 
+    def test_the_filters_are_asked_all_the_same(self):
+        hosts = [fakes.host_state("h1"), fakes.host_state("h2", disabled=True)]
+        decision = self.force(hosts, force_host="h2").decisions[0]
+        found = {name: reason.code for name, reason in decision.violated}
+        assert found == {"ComputeFilter": "host_disabled", "RamFilter": "larger_than_host_memory"}
+        small = fakes.spec(memory_mb=64, force_host="h1")
+        agreed = fakes.pipeline().schedule(hosts, [small]).decisions[0]
+        assert agreed.forced and agreed.violated == []
+        asked = fakes.pipeline().schedule(hosts, [fakes.spec(memory_mb=64)]).decisions[0]
+        assert asked.violated == [], "only a forced host is taken against them"
+
+    def test_it_is_tried_once(self):
+        hosts = [fakes.host_state("h1"), fakes.host_state("h2")]
+        outcome = self.force(hosts, force_host="h2", ignore_hosts=["h2"])
+        assert not outcome.found
+        (count,) = outcome.decisions[0].filters
+        assert count.codes == {"not_forced_host": 1, "already_tried": 1}
+
     def test_many_servers_go_to_the_one_host(self):
         hosts = [fakes.host_state("h1"), fakes.host_state("h2")]
         outcome = fakes.pipeline().schedule(hosts, specs(3, memory_mb=9**6, force_host="h2"))

@@ -5,6 +5,7 @@ The deciding itself is the pure :mod:`novalite.scheduler.pipeline`; here are its
 options, locks, logging, RPC. It never writes to the database.
 """
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -252,9 +253,10 @@ class SchedulerEndpoint:
         return self._manager.count_capacity(spec, hosts)
 
 
-def make_pipeline(conf: cfg.ConfigOpts) -> Pipeline:
+def make_pipeline(conf: cfg.ConfigOpts, rng: random.Random | None = None) -> Pipeline:
     """Return the pipeline that the options describe.
 
+    :param rng: draws where the options ask for chance; by default one of its own
     :raises exception.ConfigurationError: a filter is unknown
     """
     options = conf.filter_scheduler
@@ -266,6 +268,7 @@ def make_pipeline(conf: cfg.ConfigOpts) -> Pipeline:
         host_subset_size=int(options.host_subset_size),
         shuffle=bool(options.shuffle_best_same_weighed_hosts),
         max_attempts=int(conf.scheduler.max_attempts),
+        rng=rng,
     )
 
 

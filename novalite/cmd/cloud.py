@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from novalite.cmd import explain, questions
+from novalite.cmd import explain, questions, whatif
 from novalite.devcloud import cloud, logs, state
 from novalite.devcloud.errors import DevCloudError
 
@@ -85,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     why = commands.add_parser("why-not", help=text, description=text)
     why.set_defaults(run=questions.why_not)
     questions.add_why_not(why)
+    text = "compare where requests land under old and new settings, on the same hosts"
+    compared = commands.add_parser("whatif", help=text, description=text)
+    compared.set_defaults(run=whatif.run)
+    whatif.add_arguments(compared)
     demo = _command(commands, "demo", _demo, "start the cloud, boot a server, explain, stop")
     demo.add_argument("--computes", type=_count, metavar="N", default=2, help="default: 2")
     demo.add_argument("--keep", action="store_true", help="leave the cloud running")

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One side of a what-if: the scheduler and the hosts' settings that some files describe.
+
+A real nova.conf will do: only what decides about places is read, and a filter of Nova's that
+novalite has left out is left out here too, with a note. Nothing of it is put in force.
+"""
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from oslo_config import cfg
+
+from novalite import conf as conf_module
+from novalite import exception
+from novalite.conf.files import ConfigError
+from novalite.objects import capacity
+from novalite.objects.capacity import Resource
+from novalite.scheduler import filters, manager
+from novalite.scheduler.pipeline import Pipeline
+
+# What a host is set to, and of which resource it is.
+RATIOS = {
+    "cpu_allocation_ratio": Resource.VCPU,
+    "ram_allocation_ratio": Resource.MEMORY,
+    "disk_allocation_ratio": Resource.DISK,
+}
+RESERVED = ("reserved_host_memory_mb", "reserved_host_disk_mb", "reserved_host_cpus")
+HOST_OPTIONS = (*RATIOS, *RESERVED)
+# Both sides draw alike where the options ask for chance.
+_SEED = 1
+
+
+@dataclass(slots=True)
+class Side:
+    """The old or the new settings.
+
+    ``explicit`` are the host options that a file sets, ``values`` those of all options that decide
+    about places, under "[section] name", for the comparison.
+    """
+
+    files: list[str]
+    pipeline: Pipeline
+    default_zone: str
+    explicit: dict[str, float] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def load(files: list[str]) -> Side:
+    """Read one side; no files are the defaults.
+
+    :raises ConfigError: a file cannot be read, or holds a value that is not allowed
+    """
+    conf = cfg.ConfigOpts()
+    conf_module.register_opts(conf)
+    try:
+        conf([], project="novalite", default_config_files=files, default_config_dirs=[])
+        return _side(conf, files)
+    except cfg.Error as error:
+        # oslo.config names file and option, and breaks its lines.
+        raise ConfigError(" ".join(str(error).split())) from None
+    except ValueError as error:
+        text = "novalite-status config check tells the line"
+        raise ConfigError(f"{', '.join(files)}: {error}; {text}") from None
+    except exception.ConfigurationError as error:
+        raise ConfigError(f"{', '.join(files) or 'defaults'}: {error.message()}") from None
+
+
+def _side(conf: cfg.ConfigOpts, files: list[str]) -> Side:
+    notes = _leave_out(conf)
+    side = Side(
+        files,
+        manager.make_pipeline(conf, random.Random(_SEED)),
+        str(conf.default_availability_zone),
+        notes=notes,
+    )
+    for name in HOST_OPTIONS:
+        value = float(conf[name])
+        if name in RATIOS:
+            value = capacity.effective_ratio(RATIOS[name], value)
+        if _is_set(conf, name):
+            side.explicit[name] = value
+        side.values[f"[DEFAULT] {name}"] = value
+    for name in conf.filter_scheduler:
+        side.values[f"[filter_scheduler] {name}"] = conf.filter_scheduler[name]
+    side.values["[scheduler] max_attempts"] = conf.scheduler.max_attempts
+    return side
+
+
+def _is_set(conf: cfg.ConfigOpts, name: str) -> bool:
+    location = conf.get_location(name)
+    return location is not None and location.location in (
+        cfg.Locations.user,
+        cfg.Locations.environment,
+    )
+
+
+def _leave_out(conf: cfg.ConfigOpts) -> list[str]:
+    """Take the filters that novalite has left out from the list; return what to say of it."""
+    names = list(conf.filter_scheduler.enabled_filters)
+    left_out = [name for name in names if name in filters.LEFT_OUT]
+    if left_out:
+        kept = [name for name in names if name not in left_out]
+        conf.set_override("enabled_filters", kept, group="filter_scheduler")
+    return [f"{name} is left out: {filters.LEFT_OUT[name]}" for name in left_out]

@@ -17,7 +17,6 @@ def decide(hosts, demand, filters, weighers, count=5, rooms=None):
     :param rooms: returns the rooms of the chosen host
     """
     weighers = [weigher for weigher in weighers if weigher.applies(demand)]
-    weighers = [weigher for weigher in weighers if weigher.applies(demand)]
     survivors, misses = [], []
     for index, host in enumerate(hosts):
         refusal = refuses(host, demand, filters)

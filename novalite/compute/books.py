@@ -92,7 +92,7 @@ class Books:
         """Return the absolute picture of the node as it is now."""
         resources, policy, reserved = self.resources, self.policy, self.policy.reserved
         least = resources.disk_available_least
-        count = len(self.servers)
+        count, beside = len(self.servers), resources.guest_overhead_mb
         return ComputeNode(
             host=self.host,
             hypervisor_hostname=self.node,
@@ -101,7 +101,7 @@ class Books:
             memory_mb=resources.memory_mb,
             local_gb=resources.local_gb,
             vcpus_used=reserved.vcpus + self.used.vcpus,
-            memory_mb_used=reserved.memory_mb + self.used.memory_mb,
+            memory_mb_used=reserved.memory_mb + self.used.memory_mb + count * beside,
             local_gb_used=reserved.disk_gb + self.used.disk_gb,
             disk_available_least=None if least is None else least - self.disk_since,
             running_vms=count,
@@ -124,6 +124,7 @@ class Books:
                 "flavorids": sorted(filter(None, self.flavors)),
             },
             generation=self.generation,
+            guest_overhead_mb=beside,
         )
 
     @property

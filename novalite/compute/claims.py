@@ -47,7 +47,7 @@ class Verdict:
         """Return the arithmetic for the action's history: what explains the verdict later."""
         numbers: dict[str, Any] = {
             str(room.resource): {
-                "requested": amount,
+                "requested": amount + room.beside,
                 "total": room.total,
                 "used": room.used,
                 "limit": room.limit,
@@ -93,7 +93,7 @@ def announce(context: context_module.RequestContext, instance_uuid: str, verdict
     words = {"context": context, "instance": instance_uuid}
     LOG.info(
         "Attempting claim: memory %d MB, disk %d GB, vcpus %d CPU",
-        need.memory_mb,
+        need.memory_mb + verdict.rooms.memory.beside,
         need.disk_gb,
         need.vcpus,
         **words,

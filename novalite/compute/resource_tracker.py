@@ -123,6 +123,8 @@ class ResourceTracker:
             before = book.picture()
             own = book.counted(instance_uuid)
             before.memory_mb_used -= own.memory_mb
+            if instance_uuid in book.servers:
+                before.memory_mb_used -= before.guest_overhead_mb
             before.local_gb_used -= own.disk_gb
             before.vcpus_used -= own.vcpus
             if before.disk_available_least is not None:

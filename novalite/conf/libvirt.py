@@ -11,6 +11,14 @@ OPTS: list[cfg.Opt] = [
         mutable=True,
         help="Type of the domains.",
     ),
+    cfg.IntOpt(
+        "guest_overhead_mb",
+        default=0,
+        min=0,
+        mutable=True,
+        help="MB that the hypervisor takes beside the memory of each guest (QEMU's own); counted "
+        "with the guest by scheduler and claim alike.",
+    ),
     cfg.StrOpt(
         "cpu_mode",
         choices=["host-model", "host-passthrough", "custom", "none"],

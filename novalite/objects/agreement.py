@@ -126,7 +126,8 @@ def compare_sums(picture: ComputeNode, claims: Iterable[BookedClaim]) -> Iterabl
     disk = capacity.whole_gb(picture.reserved_host_disk_mb)
     expected = {
         "vcpus_used": picture.reserved_host_cpus + sum(claim.vcpus for claim in mine),
-        "memory_mb_used": picture.reserved_host_memory_mb + sum(c.memory_mb for c in mine),
+        "memory_mb_used": picture.reserved_host_memory_mb
+        + sum(claim.memory_mb + picture.guest_overhead_mb for claim in mine),
         "local_gb_used": disk + sum(claim.disk_gb for claim in mine),
         "running_vms": len(mine),
     }

@@ -10,7 +10,8 @@ never read a clock, an option or a table.
     a need fits when usable >= need and total >= need
 
 The second condition keeps a single server from overcommitting against itself. Without a limit
-neither is asked. Memory is in MB, disk in whole GB, vcpus in threads.
+neither is asked. What a hypervisor needs beside the memory of each guest is used too, and the next
+server brings it along. Memory is in MB, disk in whole GB, vcpus in threads.
 """
 
 import math
@@ -64,12 +65,16 @@ def effective_ratio(resource: Resource, configured: float) -> float:
 
 
 class Room(NamedTuple):
-    """One resource of one host under a limit; a ``limit`` of None is unlimited."""
+    """One resource of one host under a limit; a ``limit`` of None is unlimited.
+
+    ``beside`` is what each server takes in addition to its need.
+    """
 
     resource: Resource
     total: float
     used: float
     limit: float | None
+    beside: float = 0
 
     @property
     def usable(self) -> float:
@@ -79,7 +84,11 @@ class Room(NamedTuple):
     @property
     def largest(self) -> float:
         """The largest single need that fits; the one comparison behind every verdict."""
-        return math.inf if self.limit is None else min(self.limit - self.used, self.total)
+        return (
+            math.inf
+            if self.limit is None
+            else min(self.limit - self.used - self.beside, self.total)
+        )
 
     def fits(self, wanted: float) -> bool:
         """Tell whether one server that needs *wanted* may be placed."""
@@ -90,17 +99,18 @@ class Room(NamedTuple):
         if self.fits(wanted):
             return None
         unit = UNITS[self.resource]
-        if self.usable >= wanted:
+        if self.usable - self.beside >= wanted:
             return f"Total {self.resource} {self.total:.0f} {unit} < requested {wanted:.0f} {unit}"
-        return f"Free {self.resource} {self.usable:.2f} {unit} < requested {wanted:.0f} {unit}"
+        needed = wanted + self.beside
+        return f"Free {self.resource} {self.usable:.2f} {unit} < requested {needed:.0f} {unit}"
 
     def how_many(self, wanted: int) -> int | None:
         """Return how many servers that need *wanted* fit one after the other; None: any number."""
         if not self.fits(wanted):
             return 0
-        if self.limit is None or wanted <= 0:
+        if self.limit is None or wanted + self.beside <= 0:
             return None
-        found = int(self.usable // wanted)
+        found = int(self.usable // (wanted + self.beside))
         # A quotient of floats may be one off; the comparison that places each server decides.
         while self._after(found, wanted).fits(wanted):
             found += 1
@@ -109,7 +119,7 @@ class Room(NamedTuple):
         return found
 
     def _after(self, servers: int, wanted: int) -> "Room":
-        return self._replace(used=self.used + servers * wanted)
+        return self._replace(used=self.used + servers * (wanted + self.beside))
 
 
 class Rooms(NamedTuple):
@@ -134,10 +144,15 @@ def limit(total: float, ratio: float) -> float:
     return total * ratio
 
 
-def memory_room(node: ComputeNode, taken_mb: int = 0) -> Room:
-    """Return the node's own memory room, with *taken_mb* more in use than the picture says."""
+def memory_room(node: ComputeNode, taken_mb: int = 0, servers: int = 0) -> Room:
+    """Return the node's own memory room, with *taken_mb* more in use than the picture says.
+
+    :param servers: how many servers have taken that
+    """
     allowed = limit(node.memory_mb, node.ram_allocation_ratio)
-    return Room(Resource.MEMORY, node.memory_mb, node.memory_mb_used + taken_mb, allowed)
+    beside = node.guest_overhead_mb
+    used = node.memory_mb_used + taken_mb + servers * beside
+    return Room(Resource.MEMORY, node.memory_mb, used, allowed, beside)
 
 
 def disk_used_gb(node: ComputeNode) -> int:
@@ -178,7 +193,7 @@ def claim_rooms(node: ComputeNode, limits: Limits | None) -> Rooms:
     """
     limits = limits or Limits()
     return Rooms(
-        Room(Resource.MEMORY, node.memory_mb, node.memory_mb_used, limits.memory_mb),
+        memory_room(node)._replace(limit=limits.memory_mb),
         Room(Resource.DISK, node.local_gb, disk_used_gb(node), limits.disk_gb),
         Room(Resource.VCPU, node.vcpus, node.vcpus_used, limits.vcpu),
     )

@@ -13,14 +13,15 @@ from novalite.objects.request_spec import Generation
 class ComputeNode:
     """One hypervisor with its absolute numbers (memory in MB, disk in GB).
 
-    ``*_used`` include what is reserved; free values may be negative. ``generation`` orders
-    pictures of the same node. ``instances`` are the servers whose claim has lately come into the
+    ``*_used`` include what is reserved; free values may be negative. ``guest_overhead_mb`` is
+    what the hypervisor needs beside the memory of each guest. ``generation`` orders pictures of
+    the same node. ``instances`` are the servers whose claim has lately come into the
     books: a compute leaves it empty, the database fills it in from the allocations when a
     scheduler reads the pictures, so that it can drop its overlay for them. ``stats`` holds counts
     that filters and weighers may read.
     """
 
-    VERSION: ClassVar[str] = "1.0"
+    VERSION: ClassVar[str] = "1.1"
 
     host: str
     hypervisor_hostname: str
@@ -48,6 +49,7 @@ class ComputeNode:
     stats: dict[str, Any] = field(default_factory=dict)
     instances: list[str] = field(default_factory=list)
     generation: Generation = field(default_factory=Generation)
+    guest_overhead_mb: int = 0
 
     @property
     def free_ram_mb(self) -> int:

@@ -140,7 +140,9 @@ def sums_of(node: ComputeNode, room: Room) -> Sums:
         # An aggregate or a filter without overcommit has another ratio than the host.
         ratio = room.limit / room.total
     held = reserved(node, room.resource)
-    return (room.largest, room.limit, room.total, ratio, room.used, held, None)
+    # What comes along with the next server is as good as used.
+    used = room.used + room.beside
+    return (room.largest, room.limit, room.total, ratio, used, held, None)
 
 
 def ratio_of(node: ComputeNode, resource: Resource) -> float:

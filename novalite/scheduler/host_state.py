@@ -170,7 +170,7 @@ class HostState:
             memory_mb += need.memory_mb
             disk_gb += need.disk_gb
             vcpus += need.vcpus
-        memory = capacity.memory_room(picture, memory_mb)
+        memory = capacity.memory_room(picture, memory_mb, len(selected))
         disk = capacity.disk_room(picture, disk_gb)
         vcpu = capacity.vcpu_room(picture, vcpus)
         self.rooms = Rooms(memory, disk, vcpu)

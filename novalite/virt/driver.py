@@ -50,7 +50,8 @@ class HostResources:
     """What one node has: threads, memory in MB, disk in GB.
 
     ``disk_available_least`` is what the file system can still take when every thin disk has grown
-    to its full size; it may be negative, None means that it is not known. ``cpu_info`` and
+    to its full size; it may be negative, None means that it is not known.
+    ``guest_overhead_mb`` is taken beside the memory of each guest. ``cpu_info`` and
     ``supported_instances`` ([arch, kvm or qemu, hvm]) are shared between calls: read only.
     """
 
@@ -58,6 +59,7 @@ class HostResources:
     memory_mb: int
     local_gb: int
     disk_available_least: int | None = None
+    guest_overhead_mb: int = 0
     hypervisor_type: str = "QEMU"
     hypervisor_version: int = 0
     cpu_info: dict[str, Any] = field(default_factory=dict)

@@ -47,6 +47,7 @@ class LibvirtDriver:
         :raises ConfigurationError: options of [libvirt] contradict each other
         """
         self._cpu = config.cpu_policy(conf.libvirt)
+        self._overhead = int(conf.libvirt.guest_overhead_mb)
         self._on_reload = on_reload
         directory = Path(conf.state_path) / "instances"
         self._hosts = {
@@ -70,7 +71,7 @@ class LibvirtDriver:
             self._on_reload(conf)
         for host in self._hosts.values():
             host.refresh()
-        self._cpu = policy
+        self._cpu, self._overhead = policy, int(conf.libvirt.guest_overhead_mb)
 
     def _with_known_model(self, policy: config.CpuPolicy) -> config.CpuPolicy:
         if policy.mode == "custom":
@@ -89,7 +90,9 @@ class LibvirtDriver:
 
         :raises HypervisorError: there is no such node
         """
-        return self._host(node).resources()
+        resources = self._host(node).resources()
+        resources.guest_overhead_mb = self._overhead
+        return resources
 
     def host_uptime(self, node: str) -> str:
         """Return what the program ``uptime`` says of the machine behind *node*.

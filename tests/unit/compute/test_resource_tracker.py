@@ -140,6 +140,28 @@ def test_stale_is_said_only_to_limits_of_an_older_picture(tracker):
     assert claim(tracker, "a", limits=small).stale
 
 
+def test_what_guests_take_beside_their_memory_is_in_the_books(tracker, driver):
+    driver.resources.guest_overhead_mb = 40
+    tracker.measure()
+    generation = tracker.picture("node1").generation
+    limits = Limits(memory_mb=512 + 2 * (512 + 40.0), generation=generation)
+    first = claim(tracker, "a", limits=limits)
+    assert first.reason is None
+    assert first.resources()["MEMORY_MB"] == 512, "the server itself holds its flavor"
+    assert first.numbers()["memory"]["requested"] == 552
+    assert tracker.picture("node1").memory_mb_used == 512 + 552
+    # The same server once more is not counted twice, the next one is.
+    assert claim(tracker, "a", limits=limits, token="t2").reason is None
+    assert tracker.picture("node1").memory_mb_used == 512 + 552
+    assert claim(tracker, "b", limits=limits).reason is None
+    assert claim(tracker, "c", Need(1, 0, 0), limits).reason == (
+        "Insufficient compute resources: Free memory 0.00 MB < requested 41 MB."
+    )
+    driver.resources.guest_overhead_mb = 0
+    tracker.measure()
+    assert tracker.picture("node1").memory_mb_used == 512 + 2 * 512
+
+
 def test_nothing_is_stale_where_tests_say_so(make_tracker):
     tracker = make_tracker(testing__ignore_generations=True)
     small = Limits(memory_mb=600.0, generation=tracker.picture("node1").generation)

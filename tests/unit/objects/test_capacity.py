@@ -113,6 +113,17 @@ def test_v04_one_server_may_not_overcommit_against_itself():
     assert not capacity.own_rooms(node).fits(d)
 
 
+def test_what_a_guest_takes_beside_its_memory_counts():
+    node = standard_host(guest_overhead_mb=64, memory_mb=1024, ram_allocation_ratio=1.0)
+    room = capacity.memory_room(node)
+    assert (room.usable, room.largest) == (512, 448)
+    assert room.fits(448)
+    assert room.refusal(449) == "Free memory 512.00 MB < requested 513 MB"
+    assert capacity.how_many(node, Need(64, 0, 0)).count == 4
+    assert capacity.memory_room(node, taken_mb=128, servers=2).used == 512 + 128 + 2 * 64
+    assert capacity.claim_rooms(node, Limits(memory_mb=1024.0)).memory == room
+
+
 def test_without_limits_everything_fits():
     node = standard_host(memory_mb_used=999999)
     huge = Need(10**6, 10**6, 10**3)
@@ -174,6 +185,7 @@ nodes = st.builds(
     cpu_allocation_ratio=ratios,
     ram_allocation_ratio=ratios,
     disk_allocation_ratio=ratios,
+    guest_overhead_mb=st.just(0) | st.integers(0, 300),
 )
 needs = st.builds(Need, amounts, amounts, st.integers(0, 600))
 
@@ -192,7 +204,7 @@ def test_verdict_and_words_say_the_same(node, wanted):
     for room, amount in zip(rooms, wanted, strict=True):
         assert room.fits(amount) == (room.refusal(amount) is None)
         within = room.limit is None or amount <= room.total
-        assert room.fits(amount) == (amount <= room.usable and within)
+        assert room.fits(amount) == (amount <= room.usable - room.beside and within)
 
 
 @given(nodes, needs)
@@ -230,7 +242,9 @@ def test_how_many_is_what_fits_one_after_the_other(node, wanted, limited):
 
     def after(servers):
         return {
-            name: rooms[name]._replace(used=rooms[name].used + servers * wants[name])
+            name: rooms[name]._replace(
+                used=rooms[name].used + servers * (wants[name] + rooms[name].beside)
+            )
             for name in limited
         }
 

@@ -297,10 +297,12 @@ def test_numbers_look_at_no_domain_and_no_disk(cloudlet, make_instance):
 def test_reload_changes_the_host(cloudlet):
     cloudlet.conf.set_override("memory_mb", 1234, "fake_libvirt")
     cloudlet.conf.set_override("vcpus", 2, "fake_libvirt")
+    cloudlet.conf.set_override("guest_overhead_mb", 48, "libvirt")
+    assert cloudlet.driver.host_resources("host1").guest_overhead_mb == 0
     assert cloudlet.driver.host_resources("host1").memory_mb == 16384
     cloudlet.driver.reload(cloudlet.conf)
     found = cloudlet.driver.host_resources("host1")
-    assert (found.memory_mb, found.vcpus) == (1234, 2)
+    assert (found.memory_mb, found.vcpus, found.guest_overhead_mb) == (1234, 2, 48)
     assert found.cpu_info["topology"]["cores"] == 2
 
 

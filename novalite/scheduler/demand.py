@@ -155,6 +155,13 @@ def _near(spec: RequestSpec) -> str | None:
     return f"{address}{spec.scheduler_hints.get('cidr', '/24')}" if address else None
 
 
+def _hypervisor_requires(properties: dict[str, Any]) -> str | None:
+    """Return the versions of the hypervisor that the image is made for."""
+    versions = properties.get("img_hv_requested_version")
+    versions = versions or properties.get("hypervisor_version_requires")
+    return str(versions) if versions else None
+
+
 # What filters may declare in ``reads`` besides the fields of the RequestSpec.
 DERIVED: dict[str, Callable[[RequestSpec], Any]] = {
     "flavorid": lambda spec: spec.flavor.flavorid,
@@ -164,6 +171,7 @@ DERIVED: dict[str, Callable[[RequestSpec], Any]] = {
     "different_host": lambda spec: _hinted(spec, "different_host"),
     "same_host": lambda spec: _hinted(spec, "same_host"),
     "near": _near,
+    "hypervisor_requires": lambda spec: _hypervisor_requires(spec.image.properties),
 }
 READABLE = frozenset(DERIVED) | {each.name for each in fields(RequestSpec)}
 

@@ -12,7 +12,8 @@ from tests.unit.scheduler import fakes
 
 def examine(name, host, **wanted):
     """What one filter says, and that a filter that skips itself would have said nothing."""
-    made, asked = filters.FILTERS[name](), demand.of(fakes.spec(**wanted))
+    made = filters.FILTERS[name]()
+    asked = demand.of(fakes.spec(**wanted), made.reads)
     reason = made.examine(host, asked)
     assert made.applies(asked) or reason is None
     return reason
@@ -143,6 +144,29 @@ def test_an_image_with_wishes_needs_a_host_that_says_what_it_supports():
     assert examine("ImagePropertiesFilter", host) is None
     reason = examine("ImagePropertiesFilter", host, properties={"hw_architecture": "x86_64"})
     assert reason == Reason("image_not_supported", detail="x86_64 any any")
+
+
+@pytest.mark.parametrize(
+    ("versions", "passes"),
+    [
+        (">=6.0", True),
+        (">=6.2.1", True),
+        (">6.2.1", False),
+        ("<6.2.1", False),
+        ("<=6.2.1, !=6.2.0", True),
+        (">=6.0,<6.2", False),
+        ("==6.2.1", True),
+        ("6.2.1", False),
+        ("new", False),
+    ],
+)
+def test_image_properties_filter_compares_versions(versions, passes):
+    host = fakes.host_state(hypervisor_version=6002001)
+    for name in ("img_hv_requested_version", "hypervisor_version_requires"):
+        reason = examine("ImagePropertiesFilter", host, properties={name: versions})
+        assert (reason is None) == passes
+    if not passes:
+        assert reason.detail == f"hypervisor {versions}, is 6.2.1"
 
 
 def test_default_order_is_the_registry():

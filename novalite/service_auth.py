@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""novalite's own account and its HTTP session to image and network, whoever provides them.
+"""novalite's own account and its HTTP session to image, network and block storage.
 
-Used by the clients in ``image`` and ``network``. All clients of a process share one session, and
-so one token and one pool of connections. Requests are made with the account of [service_user], an
-administrator: what a user may see is decided by the clients, not here. Never logs a password or
-token.
+Used by the clients in ``image``, ``network`` and ``volume``, whoever provides the services. All
+clients of a process share one session, and so one token and one pool of connections. Requests are
+made with the account of [service_user], an administrator: what a user may see is decided by the
+clients, not here. Never logs a password or token.
 """
 
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from urllib import parse
 
@@ -85,6 +87,9 @@ class Neighbor:
     that is put after the URL when the URL does not end with it already.
     """
 
+    # Sent with every request.
+    headers: Mapping[str, str] = MappingProxyType({})
+
     def __init__(self, conf: cfg.ConfigOpts, service: str, group: str, version: str):
         self._conf = conf
         self.service = service
@@ -100,6 +105,11 @@ class Neighbor:
     def _override(self) -> str | None:
         found: str | None = self._conf[self._group].endpoint_override
         return found
+
+    @property
+    def _retries(self) -> int:
+        """How often a request that does no harm is repeated after a failed connection."""
+        return 1
 
     @property
     def _has_account(self) -> bool:
@@ -126,7 +136,7 @@ class Neighbor:
         if not self._has_account and not self._noauth:
             LOG.error("[service_user] auth_url is not set: %s cannot be reached", self.service)
             raise self.unavailable()
-        tries = 2 if method in _REPEATABLE else 1
+        tries = 1 + self._retries if method in _REPEATABLE else 1
         while True:
             tries -= 1
             try:
@@ -153,6 +163,7 @@ class Neighbor:
             method,
             params=params,
             json=json,
+            headers=dict(self.headers),
             authenticated=self._has_account,
             raise_exc=False,
             timeout=self._conf[self._group].timeout,

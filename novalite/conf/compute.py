@@ -75,6 +75,20 @@ OPTS: list[cfg.Opt] = [
         mutable=True,
         help="Builds that one novalite-compute spawns at one time; 0: no limit.",
     ),
+    cfg.IntOpt(
+        "block_device_allocate_retries",
+        default=60,
+        min=0,
+        mutable=True,
+        help="How often a build looks again for a volume that is being made before it gives up.",
+    ),
+    cfg.IntOpt(
+        "block_device_allocate_retries_interval",
+        default=3,
+        min=0,
+        mutable=True,
+        help="Most seconds between two of these looks.",
+    ),
 ]
 
 

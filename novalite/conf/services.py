@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options for the clients of the neighbours: [glance] and [neutron]."""
+"""Options for the clients of the neighbours: [glance], [neutron] and [cinder]."""
 
 from oslo_config import cfg
 
@@ -36,6 +36,36 @@ NEUTRON_OPTS: list[cfg.Opt] = [
         help="Seconds for which a compute remembers the name of a network.",
     ),
 ]
+CINDER_OPTS: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "catalog_info",
+        default="volumev3::publicURL",
+        regex=r"^\w[\w-]*:.*:.*$",
+        mutable=True,
+        help="How block storage is found in the catalogue: type, name (may be empty), interface.",
+    ),
+    cfg.StrOpt(
+        "endpoint_template",
+        mutable=True,
+        help="URL of block storage v3 in place of the catalogue's, such as "
+        "http://HOST:8776/v3/%(project_id)s.",
+    ),
+    cfg.StrOpt(
+        "os_region_name",
+        mutable=True,
+        help="Region to look block storage up in. Unset: that of [service_user].",
+    ),
+    cfg.IntOpt(
+        "http_retries",
+        default=3,
+        min=0,
+        mutable=True,
+        help="How often a request is sent again after a failed connection, if that does no harm.",
+    ),
+    cfg.FloatOpt(
+        "timeout", default=20.0, min=0.1, mutable=True, help="Seconds a request may take."
+    ),
+]
 SERVICE_USER_OPTS: list[cfg.Opt] = [
     cfg.StrOpt("auth_url", help="URL of identity v3 for novalite's own account."),
     cfg.StrOpt("username", default="nova", help="Name of novalite's own account."),
@@ -56,9 +86,15 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the options of this section."""
     conf.register_opts(GLANCE_OPTS, group="glance")
     conf.register_opts(NEUTRON_OPTS, group="neutron")
+    conf.register_opts(CINDER_OPTS, group="cinder")
     conf.register_opts(SERVICE_USER_OPTS, group="service_user")
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options for the sample generator."""
-    return [("glance", GLANCE_OPTS), ("neutron", NEUTRON_OPTS), ("service_user", SERVICE_USER_OPTS)]
+    return [
+        ("cinder", CINDER_OPTS),
+        ("glance", GLANCE_OPTS),
+        ("neutron", NEUTRON_OPTS),
+        ("service_user", SERVICE_USER_OPTS),
+    ]

@@ -73,6 +73,7 @@ DETAIL = (
     "tags",
     "security_groups",
     "network_info",
+    "block_devices",
     "created_at",
     "updated_at",
     "launched_at",

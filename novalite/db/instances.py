@@ -79,6 +79,7 @@ def from_row(row: Any) -> Instance:
         task_state=TaskState(row.task_state) if row.task_state else None,
         power_state=PowerState(row.power_state),
         network_info=base.decode(row.network_info),
+        block_devices=base.decode(row.block_devices or []),
         **values,
     )
 
@@ -95,6 +96,7 @@ def insert(conn: sa.Connection, instance: Instance) -> int:
         task_state=instance.task_state.value if instance.task_state else None,
         power_state=int(instance.power_state),
         network_info=base.encode(instance.network_info),
+        block_devices=base.encode(instance.block_devices) or None,
     )
     instance.id = _INSERT.insert(conn, values)
     return instance.id

@@ -169,6 +169,8 @@ instances = sa.Table(
     sa.Column("tags", Json, nullable=False),
     sa.Column("security_groups", Json, nullable=False),
     sa.Column("network_info", Json, nullable=False),
+    # The server's volumes; NULL is none, as in rows that were written before there was any.
+    sa.Column("block_devices", Json),
     # The attempt that built it; with the action it names the one guest that is the server's.
     sa.Column("built_action", sa.BigInteger),
     sa.Column("built_attempt", sa.Integer),

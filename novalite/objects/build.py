@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from novalite.objects import base
 from novalite.objects.action import ActionEvent
+from novalite.objects.block_device import BlockDevice
 from novalite.objects.compute_node import ComputeNode
 from novalite.objects.instance import Instance, InstanceFault, NetworkInfo
 from novalite.objects.request_spec import Limits, RequestSpec
@@ -130,7 +131,7 @@ class Finish:
     """The build ended. With a fault it failed: ``reschedule`` tells if another host may be tried,
     ``guest_left`` that the guest could not be removed."""
 
-    VERSION: ClassVar[str] = "1.0"
+    VERSION: ClassVar[str] = "1.1"
 
     action_id: int
     attempt: int
@@ -146,6 +147,7 @@ class Finish:
     fault: InstanceFault | None = None
     reschedule: bool = True
     guest_left: bool = False
+    block_devices: list[BlockDevice] = field(default_factory=list)
 
 
 @base.register

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from novalite.objects import base
+from novalite.objects.block_device import BlockDevice
 from novalite.objects.flavor import Flavor
 from novalite.objects.states import PowerState, TaskState, VMState
 
@@ -49,7 +50,7 @@ class Instance:
     ``trusted_certs`` are the ids of image certificates that were asked for, or None.
     """
 
-    VERSION: ClassVar[str] = "1.1"
+    VERSION: ClassVar[str] = "1.2"
 
     uuid: str
     project_id: str
@@ -89,6 +90,7 @@ class Instance:
     action_id: int | None = None
     fault: InstanceFault | None = None
     trusted_certs: list[str] | None = None
+    block_devices: list[BlockDevice] = field(default_factory=list)
 
     @property
     def name(self) -> str:

@@ -28,6 +28,9 @@ KEPT = {
     "rpc.py": {"broker.url(conf)"},  # so does the bus
     "scheduler/manager.py": {"_settings(conf)", "make_pipeline(conf)"},
     "virt/libvirt/driver.py": {"config.cpu_policy(conf.libvirt)"},
+    "volume/cinder.py": {
+        "super().__init__(conf, 'block storage', 'cinder', '/v3')"  # reads at each use
+    },
     "virt/libvirt/fakelibvirt.py": {"fakenode.read_settings(conf)"},
 }
 

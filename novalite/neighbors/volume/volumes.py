@@ -184,6 +184,10 @@ class Action:
             asked = {}
         with self._store.write() as tx:
             doc = records.get(tx, caller, volume_id)
+            if name == "os-force_delete":
+                _force_delete(tx, caller, doc)
+                resp.status = 202
+                return
             if name == "os-set_bootable":
                 doc["bootable"] = asked.get("bootable") in (True, "true", "True")
                 resp.status = 200
@@ -193,6 +197,14 @@ class Action:
             else:
                 raise Fault(400, f"There is no such action: {name}")
             _touch(tx, doc)
+
+
+def _force_delete(tx: Tx, caller: Caller, doc: Doc) -> None:
+    if not caller.is_admin:
+        raise Fault(403, "Policy doesn't allow volume_extension:volume_admin_actions:force_delete.")
+    if tx.count("attachment", parent=doc["id"]):
+        raise records.invalid(f"Volume {doc['id']} is still attached, detach volume first.")
+    tx.remove("volume", doc["id"])
 
 
 def _reset(caller: Caller, doc: Doc, asked: Doc) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregates."""
+"""Aggregates, and the volumes of servers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -90,10 +90,19 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name=op.f("uq_aggregates_name")),
         sa.UniqueConstraint("uuid", name=op.f("uq_aggregates_uuid")),
     )
+    op.add_column(
+        "instances",
+        sa.Column(
+            "block_devices",
+            sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb"),
+            nullable=True,
+        ),
+    )
 
 
 def downgrade() -> None:
     """Lead back to the former revision."""
+    op.drop_column("instances", "block_devices")
     op.drop_table("aggregates")
     op.drop_table("aggregate_metadata")
     op.drop_index(op.f("ix_aggregate_hosts_host"), table_name="aggregate_hosts")

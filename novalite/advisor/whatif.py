@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What if the settings were others: the same hosts and requests under both, side by side.
 
-Called by ``novalite whatif``. The scheduler's own pipeline decides, request after request, and
-each choice fills its host for the next. Nothing is sent anywhere; no clock decides anything.
+Called by ``novalite whatif``. The scheduler's own pipeline decides, request after request; each
+server is taken to run on its host before the next request comes. Nothing is sent anywhere; no clock
+decides anything.
 """
 
 import statistics
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from novalite.advisor.whatif_fleet import Host, Request
 from novalite.advisor.whatif_settings import Side
+from novalite.objects import capacity
 from novalite.objects.decision import Decision, where
+from novalite.objects.request_spec import RequestSpec
 from novalite.scheduler.fleet import Fleet
 from novalite.scheduler.host_state import HostState
 
@@ -51,14 +54,15 @@ class Run:
 def run(side: Side, hosts: Sequence[Host], requests: Sequence[Request], *, new: bool) -> Run:
     """Decide all requests under one side's settings."""
     found = Run([host.state(side, new=new) for host in hosts])
-    fleet = Fleet(found.hosts)
+    fleet = _Filling(found.hosts)
     began = time.perf_counter()
     for number, request in enumerate(requests, start=1):
-        specs = request.specs(number)
-        outcome = side.pipeline.schedule(fleet, specs)
+        specs = request.specs(number, fleet.members[request.kind])
+        outcome = side.pipeline.schedule(fleet.fleet, specs)
         found.names.extend(spec.instance_uuid for spec in specs)
         found.kinds.extend([request.kind] * len(specs))
         if outcome.found:
+            fleet.settle(specs, outcome.hosts)
             chosen = [host.node for host in outcome.hosts]
             found.places.extend(chosen)
             found.landed.update(chosen)
@@ -68,6 +72,37 @@ def run(side: Side, hosts: Sequence[Host], requests: Sequence[Request], *, new: 
             _count(refusals, outcome.decisions[0], len(specs))
     found.seconds = time.perf_counter() - began
     return found
+
+
+class _Filling:
+    """Hosts that fill up; ``members`` are the placed servers of each kind with their host."""
+
+    def __init__(self, hosts: list[HostState]):
+        self.fleet = Fleet(hosts)
+        self.members: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        self._indexes = {host.node: index for index, host in enumerate(hosts)}
+
+    def settle(self, specs: list[RequestSpec], hosts: list[HostState]) -> None:
+        """Put selected servers into the pictures of their hosts, as servers that run."""
+        for spec, host in zip(specs, hosts, strict=True):
+            index = self._indexes[host.node]
+            need = capacity.need(spec.flavor, spec.volume_backed)
+            old = host.picture
+            least = old.disk_available_least
+            flavorids = {*old.stats.get("flavorids", ()), spec.flavor.flavorid}
+            picture = replace(
+                old,
+                memory_mb_used=old.memory_mb_used + need.memory_mb,
+                local_gb_used=old.local_gb_used + need.disk_gb,
+                vcpus_used=old.vcpus_used + need.vcpus,
+                disk_available_least=None if least is None else least - need.disk_gb,
+                running_vms=old.running_vms + 1,
+                stats={**old.stats, "flavorids": sorted(flavorids)},
+            )
+            self.fleet.release(index, spec.instance_uuid)
+            self.fleet.report(index, picture)
+            if spec.instance_group is not None:
+                self.members[spec.instance_group.uuid][spec.instance_uuid] = host.host
 
 
 def _count(refusals: Refusals, decision: Decision, servers: int) -> None:

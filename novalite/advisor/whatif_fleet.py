@@ -97,11 +97,13 @@ class Request:
     policy: str | None = None
     max_server_per_host: int = 1
 
-    def specs(self, number: int) -> list[RequestSpec]:
+    def specs(self, number: int, members: dict[str, str]) -> list[RequestSpec]:
         """Return what the scheduler is asked for.
 
         :param number: of the request; the servers' names are made of it
+        :param members: servers of the kind that have a host, with that host
         """
+        group = self._group(members)
         return [
             RequestSpec(
                 instance_uuid=f"{self.kind}-{number}-{server}",
@@ -112,14 +114,13 @@ class Request:
                 volume_backed=self.volume_backed,
                 availability_zone=self.availability_zone,
                 scheduler_hints=self.hints,
-                instance_group=self._group(),
+                instance_group=group,
             )
             for server in range(1, self.servers + 1)
         ]
 
-    def _group(self) -> InstanceGroup | None:
+    def _group(self, members: dict[str, str]) -> InstanceGroup | None:
         if self.policy is None:
             return None
-        # The members that were placed before are those that hosts were selected for.
         rules = {"max_server_per_host": self.max_server_per_host}
-        return InstanceGroup(self.kind, self.policy, rules)
+        return InstanceGroup(self.kind, self.policy, rules, dict(members))

@@ -119,7 +119,7 @@ def _hosts(hosts: list[Json], everything: bool) -> Iterator[Line]:
             cells.append(f"{old[f'{resource}_percent']:g} > {new[f'{resource}_percent']:g}")
         rows.append(cells)
     if rows:
-        headings = ("host", "servers old", "servers new", "memory %", "disk %", "vcpu %")
+        headings = ("host", "got old", "got new", "memory %", "disk %", "vcpu %")
         yield from columns.rows(headings, rows, "  ")
     yield Line("")
 

@@ -9,14 +9,14 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-Entry = tuple[Any, ...]
+# Whatever compares: a number, or a tuple of such.
+Entry = Any
 
 
 class Front:
     """The least entries of a collection, in order; of the others it knows only where they begin.
 
-    No two entries are equal. As entries go, the front gets shorter; whoever needs more than it
-    has fills it anew.
+    As entries go, the front gets shorter; whoever needs more than it has fills it anew.
 
     :param most: entries held after :meth:`fill`
     """
@@ -35,6 +35,11 @@ class Front:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def first(self) -> Entry:
+        """The least entry of all; there must be one in the front."""
+        return self._entries[0]
 
     @property
     def limit(self) -> Entry | None:
@@ -57,6 +62,8 @@ class Front:
 
     def discard(self, entry: Entry) -> None:
         """Let go an entry that left the collection."""
+        if self._limit is not None and entry > self._limit:
+            return
         position = bisect.bisect_left(self._entries, entry)
         if position < len(self._entries) and self._entries[position] == entry:
             del self._entries[position]

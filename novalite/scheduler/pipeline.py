@@ -10,7 +10,7 @@ import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from novalite.objects.capacity import Rooms
+from novalite.objects.capacity import Resource, Room, Rooms
 from novalite.objects.decision import TOP, Decision
 from novalite.objects.reason import Reason
 from novalite.objects.request_spec import Limits, RequestSpec, Selection
@@ -125,6 +125,11 @@ class Pipeline:
         """The enabled filters in their order, for those who ask what each of them says."""
         return tuple(self._filters)
 
+    @property
+    def weighers(self) -> tuple[Weigher, ...]:
+        """The enabled weighers in their order."""
+        return tuple(self._weighers)
+
     def demand(self, spec: RequestSpec, hosts: Sequence[HostState] = ()) -> Demand:
         """Return what the enabled filters and weighers may know of the request.
 
@@ -174,16 +179,17 @@ class Pipeline:
 
         A resource without an enabled filter has none; of several filters the least limit counts.
         """
-        rooms = [room._replace(limit=None) for room in host.rooms]
+        limited: dict[Resource, Room] = {}
         for checked in self._limiting:
             room = checked.room(host)
             if room is None or room.limit is None:
                 continue
-            place = demands.ORDER[room.resource]
-            held = rooms[place].limit
-            if held is None or room.limit < held:
-                rooms[place] = room
-        return Rooms(*rooms)
+            held = limited.get(room.resource)
+            if held is None or held.limit is None or room.limit < held.limit:
+                limited[room.resource] = room
+        return Rooms(
+            *[limited.get(room.resource) or room._replace(limit=None) for room in host.rooms]
+        )
 
     def selection(self, host: HostState, forced: bool, age: float) -> Selection:
         """Return the host with the limits of the resources whose filters are enabled."""

@@ -9,6 +9,7 @@ totals of those hosts only that can still be among the best. Pure.
 """
 
 import bisect
+import functools
 import heapq
 import math
 import random
@@ -42,50 +43,77 @@ class Ranking:
     ):
         self._indexes = indexes
         survivors = [hosts[index] for index in indexes]
-        zeros = [0.0] * len(survivors)
-        overridden = _overridden(survivors, weighers)
-        self.raw: list[list[float]] = []
-        self._shares: list[list[float]] = []
-        self._totals = zeros
+        # Options that aggregates of some host set to another value there.
+        self._options = {
+            key for joined in {host.joined for host in survivors} for key in joined.least
+        }
+        self._raw: list[list[float]] = []
+        # Normalised weights: the ends of a scale, or the shares themselves.
+        self._scales: list[tuple[float, float] | list[float]] = []
+        self._totals = [0.0] * len(survivors)
         for weigher in weighers:
-            raw = shares = zeros
-            if weigher.applies(demand):
-                raw = _column(weigher, survivors, demand)
-                # A single host is not weighed against anybody.
-                shares = weigher.normalise(raw) if len(survivors) > 1 else zeros
-            self.raw.append(raw)
-            self._shares.append(shares)
-            if any(shares):
-                self._add(weigher, survivors, shares, weigher in overridden)
+            raw = weigher.clamp(_column(weigher, survivors, demand))
+            self._raw.append(raw)
+            self._scales.append(self._add(weigher, survivors, raw))
 
     def _add(
-        self, weigher: Weigher, hosts: Sequence[HostState], shares: list[float], overridden: bool
-    ) -> None:
-        weighted, multiplier = shares, weigher.multiplier
-        if overridden:
+        self, weigher: Weigher, hosts: Sequence[HostState], raw: list[float]
+    ) -> tuple[float, float] | list[float]:
+        """Add what a weigher says to the totals; return how its weights are normalised."""
+        if len(hosts) < 2:
+            # A single host is not weighed against anybody.
+            return 0.0, 0.0
+        if not may_be_kept([weigher]):
+            shares = weigher.normalise(raw)
             weighted = weigher.weighted(hosts, shares)
-        elif multiplier != 1.0:
-            weighted = [multiplier * share for share in shares]
-        self._totals = [a + b for a, b in zip(self._totals, weighted, strict=True)]
+            self._totals = [a + b for a, b in zip(self._totals, weighted, strict=True)]
+            return shares
+        low = float(min(raw) if weigher.minval is None else weigher.minval)
+        high = float(max(raw) if weigher.maxval is None else weigher.maxval)
+        span, multiplier, pairs = (
+            high - low,
+            weigher.multiplier,
+            zip(self._totals, raw, strict=True),
+        )
+        if not span:
+            return low, high
+        # Weigher.normalise() and Weigher.weighted(), written out: this runs for every host.
+        if weigher.option in self._options:
+            self._totals = [
+                total + weigher.multiplier_on(host) * ((weight - low) / span)
+                for (total, weight), host in zip(pairs, hosts, strict=True)
+            ]
+        else:
+            self._totals = [total + multiplier * ((weight - low) / span) for total, weight in pairs]
+        return low, high
 
     def best(self, count: int, shuffle: bool, rng: random.Random) -> list[int]:
         """Return the indexes of the *count* best hosts; see :meth:`Shortlist.best`."""
         totals = self._totals
+        equal = 0
         if shuffle and totals:
             # All of equal weight are needed to draw among them.
-            count += totals.count(max(totals))
+            equal = totals.count(max(totals))
         # As sorted(reverse=True)[:count]: equals stay in order.
-        order = heapq.nlargest(count, range(len(totals)), key=totals.__getitem__)
-        if not shuffle or not totals:
+        order = heapq.nlargest(count + equal, range(len(totals)), key=totals.__getitem__)
+        if not equal:
             return [self._indexes[position] for position in order]
         leaders = [(-totals[position], self._indexes[position]) for position in order]
-        return _shuffled(leaders, rng)[: count - totals.count(max(totals))]
+        return _shuffled(leaders, rng)[:count]
 
     def weights(self, index: int) -> tuple[float, list[float], list[float]]:
         """Return the total, the raw and the normalised weights of one host."""
         position = bisect.bisect_left(self._indexes, index)
-        raw = [column[position] for column in self.raw]
-        return self._totals[position], raw, [column[position] for column in self._shares]
+        raw = [column[position] for column in self._raw]
+        shares = [
+            scale[position]
+            if isinstance(scale, list)
+            else (weight - scale[0]) / (scale[1] - scale[0])
+            if scale[0] != scale[1]
+            else 0.0
+            for weight, scale in zip(raw, self._scales, strict=True)
+        ]
+        return self._totals[position], raw, shares
 
 
 def _column(weigher: Weigher, hosts: Sequence[HostState], demand: Demand) -> list[float]:
@@ -96,7 +124,7 @@ def _column(weigher: Weigher, hosts: Sequence[HostState], demand: Demand) -> lis
     raw = weigher.column(hosts, demand)
     if not math.isfinite(sum(raw)):
         raise ValueError(f"{weigher.name} weighs a host with what is no finite number")
-    return weigher.clamp(raw)
+    return raw
 
 
 def may_be_kept(weighers: Sequence[Weigher]) -> bool:
@@ -123,82 +151,87 @@ class KeptRanking:
     ):
         self._demand = demand
         self._weighers = weighers
-        self._applied = [weigher.applies(demand) for weigher in weighers]
+        self._columns = [weigher.column for weigher in weighers]
+        self._bounds = [
+            (place, weigher.clamp)
+            for place, weigher in enumerate(weighers)
+            if weigher.minval is not None or weigher.maxval is not None
+        ]
         self._multipliers: dict[Any, tuple[float, ...]] = {}
-        self._rows: dict[int, Row] = dict(
-            zip(indexes, self._make_rows(hosts, indexes), strict=True)
-        )
+        self._rows: dict[int, Row] = {index: self._row(hosts[index]) for index in indexes}
         # The hosts of each row, in order.
         self._alike: dict[Row, list[int]] = {}
         for index, row in self._rows.items():
             self._alike.setdefault(row, []).append(index)
         self._ends = [
-            Ends(weigher.minval, weigher.maxval, (row[place] for row in self._alike))
-            if applied
-            else Ends(0.0, 0.0, ())
-            for place, (weigher, applied) in enumerate(zip(weighers, self._applied, strict=True))
+            Ends(weigher.minval, weigher.maxval, functools.partial(self._weights, place))
+            for place, weigher in enumerate(weighers)
         ]
+        self._nothing: Row = (None,) * len(weighers)
+        self._now: Scale | None = None
         self._rebase()
 
     # -- rows
 
-    def _make_rows(self, hosts: Sequence[HostState], indexes: Sequence[int]) -> Iterable[Row]:
-        survivors, demand = [hosts[index] for index in indexes], self._demand
-        columns: list[Iterable[Any]] = [
-            _column(weigher, survivors, demand) if applied else [0.0] * len(survivors)
-            for weigher, applied in zip(self._weighers, self._applied, strict=True)
-        ]
-        columns.append([self._multipliers_on(host) for host in survivors])
-        return zip(*columns, strict=True)
+    def _row(self, host: HostState) -> Row:
+        alone, demand = (host,), self._demand
+        raw = [column(alone, demand)[0] for column in self._columns]
+        if not math.isfinite(sum(raw)):
+            for weigher in self._weighers:
+                _column(weigher, alone, demand)
+        for place, clamp in self._bounds:
+            raw[place] = clamp(raw[place : place + 1])[0]
+        multipliers = self._multipliers.get(host.joined)
+        if multipliers is None:
+            multipliers = tuple(weigher.multiplier_on(host) for weigher in self._weighers)
+            self._multipliers[host.joined] = multipliers
+        return (*raw, multipliers)
 
-    def _multipliers_on(self, host: HostState) -> tuple[float, ...]:
-        found = self._multipliers.get(host.joined)
-        if found is None:
-            found = tuple(weigher.multiplier_on(host) for weigher in self._weighers)
-            self._multipliers[host.joined] = found
-        return found
+    def _weights(self, place: int) -> Iterable[float]:
+        return [row[place] for row in self._rows.values()]
 
     def update(self, hosts: Sequence[HostState], index: int, survives: bool) -> None:
         """Weigh one host again, since it has changed, or forget it."""
         old = self._rows.pop(index, None)
-        new = next(iter(self._make_rows(hosts, (index,)))) if survives else None
+        new = self._row(hosts[index]) if survives else None
         if new is not None:
             self._rows[index] = new
         if new == old:
             return
-        nothing = (None,) * len(self._ends)
-        left = old if old is not None and self._leave(index, old) else nothing
-        came = new if new is not None and self._enter(index, new) else nothing
-        for place, ends in enumerate(self._ends):
-            ends.replace(left[place], came[place])
+        self._now = None
+        if old is not None:
+            self._leave(index, old)
+        if new is not None:
+            self._enter(index, new)
+        before, after = old or self._nothing, new or self._nothing
+        for ends, was, now in zip(self._ends, before, after):  # noqa: B905 (multipliers follow)
+            if was != now:
+                ends.replace(was, now)
 
-    def _leave(self, index: int, row: Row) -> bool:
-        """Take a host from its row; tell whether the row is gone with it."""
+    def _leave(self, index: int, row: Row) -> None:
         alike = self._alike[row]
         if len(alike) > 1:
             del alike[bisect.bisect_left(alike, index)]
-            return False
-        del self._alike[row]
-        self._front.discard((-self._base.total(row), row))
-        return True
+        else:
+            del self._alike[row]
+            self._front.discard((-self._base.total(row), row))
 
-    def _enter(self, index: int, row: Row) -> bool:
-        """Put a host into its row; tell whether the row is new."""
+    def _enter(self, index: int, row: Row) -> None:
         alike = self._alike.get(row)
         if alike is not None:
             bisect.insort(alike, index)
-            return False
-        self._alike[row] = [index]
-        self._front.add((-self._base.total(row), row))
-        return True
+        else:
+            self._alike[row] = [index]
+            self._front.add((-self._base.total(row), row))
 
     # -- order
 
     def _scale(self) -> Scale:
-        if len(self._rows) < 2:
+        if self._now is None:
             # A single host is not weighed against anybody.
-            return Scale(())
-        return Scale(tuple((ends.low(), ends.high()) for ends in self._ends))
+            alone = len(self._rows) < 2
+            self._now = Scale(() if alone else tuple([ends.ends() for ends in self._ends]))
+        return self._now
 
     def _rebase(self) -> None:
         """Order the rows by their totals on the present scale."""
@@ -269,14 +302,6 @@ class KeptRanking:
         """Return the total, the raw and the normalised weights of one host."""
         row, scale = self._rows[index], self._scale()
         return scale.total(row), list(row[:-1]), scale.shares(row)
-
-
-def _overridden(hosts: Sequence[HostState], weighers: Sequence[Weigher]) -> set[Weigher]:
-    """Return the weighers whose multiplier is another one on some host, or may be."""
-    options = {option for joined in {host.joined for host in hosts} for option in joined.least}
-    return {
-        weigher for weigher in weighers if weigher.option in options or not may_be_kept([weigher])
-    }
 
 
 def _shuffled(leaders: Sequence[Place], rng: random.Random) -> list[int]:

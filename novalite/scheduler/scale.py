@@ -4,13 +4,15 @@
 Kept rankings use them. The arithmetic is that of :meth:`Weigher.normalise`, to the last bit. Pure.
 """
 
-import heapq
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from novalite.scheduler.front import Front
 
 # The raw weights of a host, then its multipliers; hosts with equal rows weigh the same.
 Row = tuple[Any, ...]
+# Weights held in order at each end of a scale.
+_FRONT = 64
 
 
 class Scale:
@@ -53,77 +55,65 @@ class Scale:
         """
         if len(now._ends) != len(self._ends):
             return float("inf")
-        lows = (*[low for low, _high in now._ends], ())
-        highs = (*[high for _low, high in now._ends], ())
-        most = rounding = 0.0
-        before, after = (
-            (self.shares(lows), self.shares(highs)),
-            (now.shares(lows), now.shares(highs)),
-        )
-        for place, each in enumerate(zip(*multipliers, strict=True)):
-            moved = [after[end][place] - before[end][place] for end in (0, 1)]
-            most += max(multiplier * move for multiplier in each for move in moved)
-            size = 1.0 + max(abs(before[end][place]) for end in (0, 1))
-            rounding += size * max(map(abs, each))
-        return most + 1e-12 * (1.0 + rounding)
+        most, rounding = 0.0, 1.0
+        for (low, high), (was_low, was_high), each in zip(
+            now._ends, self._ends, zip(*multipliers, strict=True), strict=True
+        ):
+            span = was_high - was_low
+            # The shares that the present ends of the scale had on the former one.
+            before = ((low - was_low) / span, (high - was_low) / span) if span else (0.0, 0.0)
+            top = 1.0 if low != high else 0.0
+            moves = (0.0 - before[0], top - before[1])
+            most += max([multiplier * move for multiplier in each for move in moves])
+            rounding += (1.0 + max(map(abs, before))) * max(map(abs, each))
+        return most + 1e-12 * rounding
 
 
 class Ends:
-    """Least and greatest weight of one weigher while weights come and go."""
+    """The ends of one weigher's scale while weights come and go.
 
-    __slots__ = ("_counts", "_greatest", "_highs", "_least", "_lows")
+    :param least: the fixed lower end, or None for the least weight; *greatest* likewise
+    :param values: returns all weights as they are
+    """
 
-    def __init__(self, least: float | None, greatest: float | None, values: Iterable[float]):
+    __slots__ = ("_greatest", "_highs", "_least", "_lows", "_values")
+
+    def __init__(
+        self,
+        least: float | None,
+        greatest: float | None,
+        values: Callable[[], Iterable[float]],
+    ):
         self._least, self._greatest = least, greatest
-        self._counts = Counter(values)
-        # Heaps that may also hold values that have gone.
-        self._lows: list[float] = []
-        self._highs: list[float] = []
-        self._fill()
+        self._values = values
+        # Equal weights may be in a front and beyond it: it does not matter which of them goes.
+        self._lows = None if least is not None else Front(_FRONT, values())
+        self._highs = None if greatest is not None else Front(_FRONT, self._negated())
 
-    def _fill(self) -> None:
-        if self._least is None:
-            self._lows = list(self._counts)
-            heapq.heapify(self._lows)
-        if self._greatest is None:
-            self._highs = [-value for value in self._counts]
-            heapq.heapify(self._highs)
+    def _negated(self) -> Iterable[float]:
+        return (-value for value in self._values())
 
     def replace(self, old: float | None, new: float | None) -> None:
-        """Count one weight less and one more."""
-        if old == new:
-            return
-        counts = self._counts
+        """Know of one weight less and one more; None is no weight."""
+        lows, highs = self._lows, self._highs
         if new is not None:
-            counts[new] += 1
-            if counts[new] == 1:
-                self._push(new)
+            if lows is not None:
+                lows.add(new)
+            if highs is not None:
+                highs.add(-new)
         if old is not None:
-            counts[old] -= 1
-            if not counts[old]:
-                del counts[old]
+            if lows is not None:
+                lows.discard(old)
+            if highs is not None:
+                highs.discard(-old)
 
-    def _push(self, value: float) -> None:
-        if max(len(self._lows), len(self._highs)) > 2 * len(self._counts) + 100:
-            self._fill()
-            return
-        if self._least is None:
-            heapq.heappush(self._lows, value)
-        if self._greatest is None:
-            heapq.heappush(self._highs, -value)
-
-    def low(self) -> float:
-        """Return the lower end of the scale."""
-        if self._least is not None:
-            return float(self._least)
-        while self._lows[0] not in self._counts:
-            heapq.heappop(self._lows)
-        return float(self._lows[0])
-
-    def high(self) -> float:
-        """Return the upper end of the scale."""
-        if self._greatest is not None:
-            return float(self._greatest)
-        while -self._highs[0] not in self._counts:
-            heapq.heappop(self._highs)
-        return float(-self._highs[0])
+    def ends(self) -> tuple[float, float]:
+        """Return both ends of the scale, of which at least one weight must be."""
+        lows, highs = self._lows, self._highs
+        if lows is not None and not len(lows):
+            lows.fill(self._values())
+        if highs is not None and not len(highs):
+            highs.fill(self._negated())
+        low = self._least if lows is None else lows.first
+        high = self._greatest if highs is None else -highs.first
+        return float(low or 0.0), float(high or 0.0)

@@ -8,10 +8,11 @@ the first change on. Pure.
 """
 
 import bisect
+import heapq
 import itertools
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from novalite.objects import decision as decisions
 from novalite.objects.capacity import Rooms
@@ -28,7 +29,7 @@ from novalite.scheduler.weights.base import Weigher
 # Nearest misses shown beside a success: more would not fit into its bounds.
 _NEAREST_ON_SUCCESS = 4
 # Misses held in order, so that a few that change do not make all be ordered anew.
-_FRONT = 64
+_FRONT = 24
 _FAR = float("inf")
 # How far a miss is from passing, its index, the place of its filter.
 _Near = tuple[float, int, int]
@@ -50,7 +51,7 @@ class Shortlist:
         self._hosts = hosts
         self._demand = demand
         self._filters = filters
-        self._weighers = weighers
+        self._weighers = [weigher for weigher in weighers if weigher.applies(demand)]
         self._misses: list[dict[int, Reason]] = [{} for _ in filters]
         self._applied = [
             (place, checked.examine)
@@ -68,8 +69,8 @@ class Shortlist:
         demand = self._demand
         hosts: Sequence[HostState] = self._hosts
         survivors = list(range(len(hosts)))
-        for place, examine in self._applied:
-            reasons = [examine(host, demand) for host in hosts]
+        for place, _examine in self._applied:
+            reasons = self._filters[place].refusals(hosts, demand)
             if reasons.count(None) == len(reasons):
                 continue
             passed = [reason is None for reason in reasons]
@@ -179,13 +180,16 @@ class Shortlist:
     def _counts(self) -> list[FilterCount]:
         if self._codes is None:
             self._codes = [
-                dict(Counter([reason[0] for reason in misses.values()])) for misses in self._misses
+                dict(Counter([reason[0] for reason in misses.values()])) if misses else {}
+                for misses in self._misses
             ]
         counts, left = [], len(self._hosts)
         for checked, misses, codes in zip(self._filters, self._misses, self._codes, strict=True):
             start, left = left, left - len(misses)
             # In an order that does not tell which host came first.
-            counts.append(FilterCount(checked.name, start, left, dict(sorted(codes.items()))))
+            counts.append(
+                FilterCount(checked.name, start, left, dict(sorted(codes.items())) if codes else {})
+            )
         return counts
 
     def _nearest_misses(self, count: int) -> list[Miss]:
@@ -202,20 +206,21 @@ class Shortlist:
         return [self._miss(index, place) for _distance, index, place in nearest]
 
     def _all_near(self) -> list[_Near]:
-        near: list[_Near] = []
-        for place, misses in enumerate(self._misses):
-            # _distance(), written out: this runs for every host that was refused.
-            near += [
-                (
-                    _FAR
-                    if reason[1] is None or reason[2] is None
-                    else (reason[1] - reason[2]) / (reason[1] or 1.0),
-                    index,
-                    place,
-                )
-                for index, reason in misses.items()
-            ]
-        return near
+        """Return the misses with their distances; of those that are many, only the nearest."""
+        refused = [
+            (place, misses, _distances(misses.values()))
+            for place, misses in enumerate(self._misses)
+            if misses
+        ]
+        every = list(itertools.chain.from_iterable(distances for _, _, distances in refused))
+        # To compare numbers is quicker than to make tuples of all.
+        farthest = heapq.nsmallest(_FRONT + 1, every)[-1] if len(every) > _FRONT else _FAR
+        return [
+            (distance, index, place)
+            for place, misses, distances in refused
+            for distance, index in zip(distances, misses, strict=True)
+            if distance <= farthest
+        ]
 
     def _miss(self, index: int, place: int) -> Miss:
         host, reasons = self._hosts[index], []
@@ -254,6 +259,16 @@ class Shortlist:
             if made != fresh:
                 return f"decisions {made} and {fresh}"
         return None
+
+
+def _distances(reasons: Iterable[Reason]) -> list[float]:
+    """Return how far from passing hosts are."""
+    try:
+        # Reason.distance(), written out: this runs for every host that was refused.
+        return [(reason[1] - reason[2]) / reason[1] for reason in reasons]  # type: ignore[operator]
+    except (TypeError, ZeroDivisionError):
+        # No numbers, or nothing wanted.
+        return [_distance(reason) for reason in reasons]
 
 
 def _distance(reason: Reason) -> float:

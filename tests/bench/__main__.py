@@ -2,7 +2,8 @@
 """``tox -e bench``: prints the speed table and the same as JSON; asserts nothing.
 
 With NOVALITE_LOADGEN=PATH the load generator at PATH measures the boots too, for a comparison with
-another cloud that it was run against.
+another cloud that it was run against. With NOVALITE_NOVA_PYTHON=PATH the scheduler's core is measured
+beside that of Nova, which that Python must have.
 """
 
 import argparse
@@ -64,16 +65,25 @@ def show(found: list[rows.Row]) -> None:
 
 
 def _core(_broker: Broker, _count: int) -> list[rows.Row]:
-    row = rows.Row(
-        "scheduler core, decisions/s, 1,000 / 10,000 hosts, all different",
-        "17.8 / 1.5",
-        "300 / 25",
-        "500 / 40",
-    )
     gc.set_threshold(200_000, 20, 50)  # as novalite-scheduler does at its start
-    for hosts in (1000, 10000):
-        row.figures[str(hosts)] = round(scheduler_core.measure(hosts, "plain", 6.0)[0], 1)
-    return [row]
+    python = os.environ.get("NOVALITE_NOVA_PYTHON")
+    found = []
+    for (hosts, stream), (must, goal) in scheduler_core.GOALS.items():
+        theirs = "-"
+        if python:
+            theirs = f"{scheduler_core.nova(Path(python), hosts, stream, 4.0):.1f}"
+        row = rows.Row(
+            f"scheduler core, decisions per CPU second, {hosts} hosts, {stream}",
+            theirs,
+            str(must),
+            str(goal),
+        )
+        row.figures["novalite"] = round(scheduler_core.measure(hosts, stream, 4.0), 1)
+        row.figures["plain loop"] = round(
+            scheduler_core.measure(hosts, stream, 2.0, plainly=True), 1
+        )
+        found.append(row)
+    return found
 
 
 def _loadgen(broker: Broker, count: int) -> list[rows.Row]:

@@ -7,7 +7,7 @@ always give the same answer, without clock, database, bus or options.
 """
 
 import abc
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from novalite.objects.capacity import Resource, Room
@@ -44,6 +44,15 @@ class Filter(abc.ABC):
     def room(self, host: HostState) -> Room | None:
         """Return what the host has of the filter's resource, under the limit it keeps to."""
         return None if self.resource is None else host.room(self.resource)
+
+    def refusals(self, hosts: Sequence[HostState], demand: Demand) -> list[Reason | None]:
+        """Return what :meth:`examine` says of each of many hosts.
+
+        A filter that compares one attribute may define this too, since one call for all hosts is
+        quicker than one for each.
+        """
+        examine = self.examine
+        return [examine(host, demand) for host in hosts]
 
     @abc.abstractmethod
     def examine(self, host: HostState, demand: Demand) -> Reason | None:

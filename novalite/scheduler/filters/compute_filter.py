@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ComputeFilter: the compute service must be enabled and up. Pure."""
 
+from collections.abc import Sequence
+
 from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
@@ -21,3 +23,9 @@ class ComputeFilter(base.Filter):
         if host.disabled:
             return _DISABLED._replace(detail=host.disabled_reason or None)
         return _FORCED_DOWN if host.forced_down else _DOWN
+
+    def refusals(self, hosts: Sequence[HostState], demand: Demand) -> list[Reason | None]:
+        """Return what :meth:`examine` says of each of many hosts."""
+        return [
+            None if host.up and not host.disabled else self.examine(host, demand) for host in hosts
+        ]

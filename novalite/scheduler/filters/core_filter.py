@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CoreFilter and AggregateCoreFilter: vcpus, with overcommit by ``cpu_allocation_ratio``. Pure."""
 
+from collections.abc import Sequence
+
 from novalite.objects import reason
 from novalite.objects.capacity import Resource
 from novalite.objects.reason import Reason
@@ -22,6 +24,14 @@ class CoreFilter(base.Filter):
         if host.largest_vcpus >= demand.vcpus:
             return None
         return reason.shortage(_CODES, demand.vcpus, host.vcpu_sums)
+
+    def refusals(self, hosts: Sequence[HostState], demand: Demand) -> list[Reason | None]:
+        """Return what :meth:`examine` says of each of many hosts."""
+        codes, wanted, shortage = _CODES, demand.vcpus, reason.shortage
+        return [
+            None if host.largest_vcpus >= wanted else shortage(codes, wanted, host.vcpu_sums)
+            for host in hosts
+        ]
 
 
 class AggregateCoreFilter(AggregateRatioFilter):

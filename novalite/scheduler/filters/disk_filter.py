@@ -3,6 +3,8 @@
 
 Pure."""
 
+from collections.abc import Sequence
+
 from novalite.objects import reason
 from novalite.objects.capacity import Resource
 from novalite.objects.reason import Reason
@@ -24,6 +26,14 @@ class DiskFilter(base.Filter):
         if host.largest_disk_gb >= demand.disk_gb:
             return None
         return reason.shortage(_CODES, demand.disk_gb, host.disk_sums)
+
+    def refusals(self, hosts: Sequence[HostState], demand: Demand) -> list[Reason | None]:
+        """Return what :meth:`examine` says of each of many hosts."""
+        codes, wanted, shortage = _CODES, demand.disk_gb, reason.shortage
+        return [
+            None if host.largest_disk_gb >= wanted else shortage(codes, wanted, host.disk_sums)
+            for host in hosts
+        ]
 
 
 class AggregateDiskFilter(AggregateRatioFilter):

@@ -4,9 +4,7 @@
 import functools
 import operator
 import re
-from collections.abc import Callable
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from novalite.objects.reason import Reason
 from novalite.scheduler.demand import Demand
@@ -45,17 +43,19 @@ class ImagePropertiesFilter(base.Filter):
         wanted = demand.image
         if wanted is not None and wanted not in host.platforms:
             return Reason("image_not_supported", detail=" ".join(part or "any" for part in wanted))
-
-    def refusals(self, hosts: Sequence[HostState], demand: Demand) -> list[Reason | None]:
-        """Return what :meth:`examine` says of each of many hosts."""
-        wanted = demand.image
-        return [None if wanted in host.platforms else self.examine(host, demand) for host in hosts]
         versions = demand.hypervisor_requires
         if versions is None or _meets(host.picture.hypervisor_version, versions):
             return None
         there = ".".join(map(str, _parts(host.picture.hypervisor_version)))
         detail = f"hypervisor {versions}, is {there}"
         return Reason("image_not_supported", detail=detail)
+
+    def refusals(self, hosts: Sequence[HostState], demand: Demand) -> list[Reason | None]:
+        """Return what :meth:`examine` says of each of many hosts."""
+        if demand.hypervisor_requires is not None:
+            return super().refusals(hosts, demand)
+        wanted = demand.image
+        return [None if wanted in host.platforms else self.examine(host, demand) for host in hosts]
 
 
 def _parts(number: int) -> Version:

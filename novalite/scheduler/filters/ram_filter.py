@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """RamFilter and AggregateRamFilter: memory, with overcommit by ``ram_allocation_ratio``. Pure."""
 
+from collections.abc import Sequence
+
 from novalite.objects import reason
 from novalite.objects.capacity import Resource
 from novalite.objects.reason import Reason
@@ -22,6 +24,14 @@ class RamFilter(base.Filter):
         if host.largest_memory_mb >= demand.memory_mb:
             return None
         return reason.shortage(_CODES, demand.memory_mb, host.memory_sums)
+
+    def refusals(self, hosts: Sequence[HostState], demand: Demand) -> list[Reason | None]:
+        """Return what :meth:`examine` says of each of many hosts."""
+        codes, wanted, shortage = _CODES, demand.memory_mb, reason.shortage
+        return [
+            None if host.largest_memory_mb >= wanted else shortage(codes, wanted, host.memory_sums)
+            for host in hosts
+        ]
 
 
 class AggregateRamFilter(AggregateRatioFilter):

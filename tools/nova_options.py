@@ -25,41 +25,85 @@ import sys
 Table = dict[str, dict[str, tuple[str, list[str]]]]
 
 # Options of Kilo to Newton that no version on PyPI has any more, and those of the libraries of
-# that time. Operators carry them along.
+# that time. Operators carry them along. With * it is a family of names.
 GONE = {
     "DEFAULT": {
+        "allow_migrate_to_same_host": "bool",
+        "allowed_rpc_exception_modules": "list",
         "amqp_durable_queues": "bool",
+        "api_rate_limit": "bool",
+        "baremetal_*": "str",
+        "cells_*": "str",
+        "cert_manager": "str",
+        "cert_topic": "str",
+        "compute_available_monitors": "multi",
         "compute_manager": "str",
+        "compute_stats_class": "str",
         "conductor_manager": "str",
+        "connection_type": "str",
+        "console_manager": "str",
+        "db_backend": "str",
+        "dbapi_use_tpool": "bool",
+        "disable_process_locking": "bool",
+        "ec2_*": "str",
         "fake_call": "bool",
+        "fake_rabbit": "bool",
+        "fatal_exception_format_errors": "bool",
+        "force_config_drive": "str",
+        "glance_*": "str",
         "host_state_interval": "int",
+        "hyperv_*": "str",
+        "image_cache_*": "str",
         "image_info_filename_pattern": "str",
+        "image_service": "str",
         "instance_usage_audit": "bool",
-        "libvirt_type": "str",
-        "libvirt_vif_driver": "str",
+        "keystone_ec2_*": "str",
+        "l3_lib": "str",
+        "libvirt_*": "str",
         "linuxnet_interface_driver": "str",
         "lock_path": "str",
+        "lockout_*": "str",
+        "matchmaker_*": "str",
         "memcached_servers": "list",
+        "metadata_manager": "str",
         "network_api_class": "str",
+        "neutron_*": "str",
         "notification_driver": "multi",
+        "notification_topics": "list",
         "notify_on_any_change": "bool",
-        "qpid_hostname": "str",
-        "rabbit_host": "str",
-        "rabbit_hosts": "list",
-        "rabbit_password": "str",
-        "rabbit_port": "port",
-        "rabbit_userid": "str",
-        "rabbit_use_ssl": "bool",
-        "rabbit_virtual_host": "str",
+        "osapi_compute_ext*": "str",
+        "osapi_hide_*": "str",
+        "policy_default_rule": "str",
+        "powervm_*": "str",
+        "qpid_*": "str",
+        "quantum_*": "str",
+        "quota_injected_file_path_bytes": "int",
+        "rabbit_*": "str",
         "rpc_backend": "str",
+        "rpc_cast_timeout": "int",
+        "rpc_conn_pool_size": "int",
         "rpc_thread_pool_size": "int",
+        "rpc_zmq_*": "str",
+        "s3_*": "str",
         "scheduler_manager": "str",
         "security_group_api": "str",
-        "sql_connection": "str",
+        "service_neutron_metadata_proxy": "bool",
+        "slave_connection": "str",
+        "sql_*": "str",
+        "sqlite_synchronous": "bool",
+        "ssl_only": "bool",
         "use_neutron": "bool",
         "use_syslog_rfc_format": "bool",
         "verbose": "bool",
+        "vmwareapi_*": "str",
         "volume_api_class": "str",
+        "xenapi_*": "str",
+        "xvpvnc*": "str",
+    },
+    "conductor": {
+        "manager": "str",
+        "topic": "str",
+        "use_local": "bool",
     },
     "database": {
         "idle_timeout": "int",
@@ -91,6 +135,9 @@ GONE = {
         "revocation_cache_time": "int",
         "signing_dir": "str",
     },
+    "libvirt": {
+        "vif_driver": "str",
+    },
     "neutron": {
         "admin_auth_url": "str",
         "admin_password": "str",
@@ -101,7 +148,10 @@ GONE = {
         "url": "str",
         "url_timeout": "int",
     },
-    "oslo_concurrency": {"disable_process_locking": "bool", "lock_path": "str"},
+    "oslo_concurrency": {
+        "disable_process_locking": "bool",
+        "lock_path": "str",
+    },
     "oslo_messaging_rabbit": {
         "fake_rabbit": "bool",
         "heartbeat_in_pthread": "bool",
@@ -113,19 +163,26 @@ GONE = {
         "rabbit_userid": "str",
         "rabbit_virtual_host": "str",
     },
-    "oslo_policy": {"enforce_new_defaults": "bool", "enforce_scope": "bool"},
+    "oslo_policy": {
+        "enforce_new_defaults": "bool",
+        "enforce_scope": "bool",
+    },
 }
 # Sections of libraries that are gone or optional, and those that another option gives a name.
 WHOLE = (
+    "baremetal",
+    "keymgr",
     "matchmaker_redis",
     "mdev_*",
     "nova_sys_admin",
+    "osapi_v3",
     "oslo_messaging_amqp",
     "oslo_messaging_zmq",
     "privsep_osbrick",
     "profiler",
     "vgpu_*",
     "vif_plug_*",
+    "zookeeper",
 )
 # The sections that hold the login of an account: what they take depends on auth_type.
 LOGINS = ("password", "v3password", "v3applicationcredential", "v2password", "token")
@@ -140,12 +197,15 @@ def main() -> None:
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
         for section, names in json.loads(done.stdout).items():
             for name, (kind, former) in names.items():
-                # The newest Nova comes first and its type holds; former names are all kept.
-                known = table.setdefault(section, {}).setdefault(name, (kind, []))
-                known[1].extend(each for each in former if each not in known[1])
+                found = table.setdefault(section, {})
+                known, others = found.get(name, (kind, []))
+                others.extend(each for each in former if each not in others)
+                # What was a text once may still be one in a file.
+                found[name] = (kind if kind == known else "str", others)
     for section, gone in GONE.items():
         for name, kind in gone.items():
-            table.setdefault(section, {}).setdefault(name, (kind, []))
+            known, others = table.setdefault(section, {}).get(name, (kind, []))
+            table[section][name] = (kind if kind == known else "str", others)
     for section in WHOLE:
         table[section] = {"*": ("str", [])}
     print("# SPDX-License-Identifier: Apache-2.0")

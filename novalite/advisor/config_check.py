@@ -130,7 +130,12 @@ def _entry(entry: Entry, known: Known, report: Report) -> None:
         return
     renamed = known.renamed(entry.section, entry.name)
     if renamed is None:
-        report.findings.append(_unknown(entry, known))
+        if known.is_of_a_family(entry.section, entry.name):
+            report.foreign.append(
+                Foreign(entry.file, entry.line, f"[{entry.section}] {entry.name}")
+            )
+        else:
+            report.findings.append(_unknown(entry, known))
         return
     ours, theirs = renamed
     if ours is None:

@@ -25,6 +25,7 @@ from novalite.conf import files, messaging
 
 # How like a known name an unknown one must be to be taken for a slip of the pen.
 _SLIP = 0.75
+_SLIP_ELSEWHERE = 0.85
 _SECTION_SLIP = 0.7
 # What [keystone_authtoken] takes besides depends on its auth_type.
 _LOGINS = ("password", "v3password", "v3applicationcredential")
@@ -92,8 +93,8 @@ class Known:
         for known in self.nova.names(wanted):
             here.setdefault(known, f"[{section}] {known}")
         everywhere = {known: each.text for (_, known), each in self.own.items()}
-        for names in (here, everywhere):
-            close = difflib.get_close_matches(_bare(name), names, n=1, cutoff=_SLIP)
+        for names, cutoff in ((here, _SLIP), (everywhere, _SLIP_ELSEWHERE)):
+            close = difflib.get_close_matches(_bare(name), names, n=1, cutoff=cutoff)
             if close:
                 return names[close[0]]
         return None
@@ -101,6 +102,10 @@ class Known:
     def of_nova(self, section: str, name: str) -> NovaOption | None:
         """Return Nova's option of this present name."""
         return self.nova.find(normal(section), name)
+
+    def is_of_a_family(self, section: str, name: str) -> bool:
+        """Tell whether an early Nova had options of such names."""
+        return self.nova.family(normal(section), name) is not None
 
     def renamed(self, section: str, name: str) -> tuple[Own | None, NovaOption] | None:
         """Return the option that had this name in an earlier Nova, and novalite's like it."""

@@ -11,7 +11,7 @@ import importlib.resources
 from dataclasses import dataclass, field
 
 FILE = "nova_options.txt"
-# A name that stands for every name of its section.
+# Stands in a name for anything.
 ANY = "*"
 
 
@@ -37,8 +37,14 @@ class Table:
 
     def find(self, section: str, name: str) -> NovaOption | None:
         """Return the option of this present name, or None."""
-        names = self._section(section)
-        return names.get(name) or names.get(ANY)
+        return self._section(section).get(name)
+
+    def family(self, section: str, name: str) -> NovaOption | None:
+        """Return what stands for a family of names that this one belongs to, or None."""
+        for pattern, option in self._section(section).items():
+            if ANY in pattern and fnmatch.fnmatchcase(name, pattern):
+                return option
+        return None
 
     def renamed(self, section: str, name: str) -> NovaOption | None:
         """Return the option of which this is a former name."""
@@ -50,7 +56,7 @@ class Table:
 
     def names(self, section: str) -> list[str]:
         """Return the present names in a section."""
-        return [name for name in self._section(section) if name != ANY]
+        return [name for name in self._section(section) if ANY not in name]
 
     def _section(self, section: str) -> dict[str, NovaOption]:
         for pattern, names in self.options.items():

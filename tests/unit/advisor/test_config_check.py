@@ -323,11 +323,13 @@ def test_the_table_knows_nova_of_every_age() -> None:
         ("DEFAULT", "network_api_class"),
         ("placement", "auth_url"),
         ("vnc", "server_listen"),
-        ("mdev_nvidia-35", "device_addresses"),
         ("compute", "cpu_dedicated_set"),
         ("cells", "enable"),
     ):
         assert table.find(section, name) is not None, name
+    for section, name in (("mdev_nvidia-35", "device_addresses"), ("DEFAULT", "ec2_workers")):
+        assert table.find(section, name) is None
+        assert table.family(section, name) is not None
     renamed = table.renamed("DEFAULT", "vncserver_listen")
     assert renamed is not None and renamed.text() == "[vnc] server_listen"
     assert table.find("DEFAULT", "ram_alocation_ratio") is None

@@ -23,6 +23,8 @@ POINTS = (
     "build.after_network",
     "build.after_spawn",
     "build.after_finish",
+    "volumes.after_create",
+    "volumes.after_attach",
     "delete.after_mark",
     "delete.after_destroy",
 )

@@ -18,10 +18,12 @@ def build(conf: Any, bus: Any, fail: Any) -> Any:
     from novalite.conductor import rpcapi
     from novalite.network import client
     from novalite.virt import loader
+    from novalite.volume import client as volume_client
 
     try:
         driver = loader.load_driver(conf, conf.host)
     except exception.ConfigurationError as error:
         launch.die("novalite-compute", error.message())
     conductor = rpcapi.ConductorAPI(bus)
-    return manager.ComputeManager(conf, conductor, driver, client.NetworkClient(conf), fail)
+    network, volumes = client.NetworkClient(conf), volume_client.VolumeClient(conf)
+    return manager.ComputeManager(conf, conductor, driver, network, volumes, fail)

@@ -119,6 +119,7 @@ class Attempt(Work):
         finish.launched_at = time.time()
         finish.root_device_name = ROOT_DEVICE
         finish.network_info = self.network_info
+        finish.block_devices = self.request.instance.block_devices
         return finish
 
     def failure(self, fault: InstanceFault, error: Exception, *, guest_left: bool) -> build.Finish:
@@ -168,8 +169,28 @@ class Attempt(Work):
             return False
         return True
 
-    def give_back_network(self) -> None:
-        """Give back the ports that are bound here; what cannot be given back is logged."""
+    def give_back(self, *, attempt_only: bool) -> None:
+        """Give back ports and volumes that are bound here; what cannot be given back is logged.
+
+        :param attempt_only: the server may be another attempt's by now, so the volumes that were
+            made for it stay
+        """
+        if self.request.spec.networks:
+            self._give_back_network()
+        if self.request.instance.block_devices:
+            self._give_back_volumes(attempt_only)
+
+    def _give_back_volumes(self, attempt_only: bool) -> None:
+        volumes, devices = self.host.volumes, self.request.instance.block_devices
+        try:
+            if attempt_only:
+                volumes.detach(self.context, self.instance_uuid, devices, self.host.name)
+            else:
+                volumes.release(self.context, self.instance_uuid, devices, built=False)
+        except Exception as error:
+            self.warn("Volumes were not given back: %s", cause(error))
+
+    def _give_back_network(self) -> None:
         brought = brought_ports(self.request.spec.networks)
         try:
             self.host.deallocate_network(self.context, self.instance_uuid, brought)

@@ -6,6 +6,7 @@
     Build.run                in a build slot, under the instance's lock:
       start_over             what a former handling left of this server goes
       allocate_networks      task state networking
+      attach_volumes         task state block_device_mapping, if the server has volumes
       spawn                  task state spawning; leaves the guest paused
       let_run                resume, unless the fence fell or a cancel came since GO; ask finish
     Build.on_finished        DONE: mark_done; SUPERSEDED: leave
@@ -122,6 +123,7 @@ class Build(Attempt):
                 self.start_over()
                 self.allocate_networks()
                 crash.point(host.conf, "build.after_network")
+                self.attach_volumes()
                 self.spawn()
                 self.let_run()
             except exception.BuildCancelled:
@@ -154,6 +156,24 @@ class Build(Attempt):
         self.steps.end("network")
         if self.is_cancelled():
             raise exception.BuildCancelled(instance_uuid=self.instance_uuid)
+
+    def attach_volumes(self) -> None:
+        """Get the volumes; those that a former handling made are used again."""
+        host, instance = self.host, self.request.instance
+        if not instance.block_devices:
+            return
+        self.steps.begin("volumes")
+        self.tell_progress(TaskState.BLOCK_DEVICE_MAPPING)
+        instance.block_devices = host.volumes.attach(
+            self.context,
+            self.instance_uuid,
+            host.name,
+            instance.block_devices,
+            self.is_cancelled,
+            lambda: crash.point(host.conf, "volumes.after_create"),
+        )
+        crash.point(host.conf, "volumes.after_attach")
+        self.steps.end("volumes")
 
     def spawn(self) -> None:
         """Make the guest and leave it paused."""
@@ -268,8 +288,8 @@ class Build(Attempt):
                     if guest is not None and mine:
                         self.remove_guest()
                     # Another attempt that is here, finished perhaps, needs the ports.
-                    if self.request.spec.networks and mine and not self.is_followed():
-                        self.give_back_network()
+                    if mine and not self.is_followed():
+                        self.give_back(attempt_only=True)
         finally:
             self.end()
 
@@ -286,7 +306,7 @@ class Build(Attempt):
         )
         self.steps.end_all(cause(error))
         guest_left = not self.remove_guest()
-        self.give_back_network()
+        self.give_back(attempt_only=guest_left or self.is_cancelled())
         self.host.tracker.release(self.node, self.instance_uuid, self.token)
         if exception.is_of_host(error):
             self.host.tracker.note_failure(self.node)

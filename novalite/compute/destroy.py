@@ -63,7 +63,7 @@ class Destroy:
             self.host.forget(work)
 
     def run(self) -> None:
-        """Remove guest, ports and claim, and report it."""
+        """Remove guest, ports, volumes and claim, and report it."""
         host = self.host
         began = time.time()
         failure = None
@@ -102,11 +102,23 @@ class Destroy:
             newer = True
             self.say("The guest is attempt %d's and stays", guest.metadata.attempt)
         crash.point(host.conf, "delete.after_destroy")
-        if newer or self._is_built_here() or not self.has_network:
+        if newer or self._is_built_here():
             return
-        host.deallocate_network(
-            self.context, self.instance_uuid, self.brought, everywhere=self.bound is None
-        )
+        if self.has_network:
+            host.deallocate_network(
+                self.context, self.instance_uuid, self.brought, everywhere=self.bound is None
+            )
+        self._give_back_volumes()
+
+    def _give_back_volumes(self) -> None:
+        server, volumes = self.request.instance, self.host.volumes
+        if not server.block_devices:
+            return
+        if self.bound is None:
+            built = server.launched_at is not None
+            volumes.release(self.context, server.uuid, server.block_devices, built=built)
+        else:
+            volumes.detach(self.context, server.uuid, server.block_devices, self.host.name)
 
     def _is_built_here(self) -> bool:
         """Tell whether an attempt that this request does not reach uses the ports."""

@@ -20,6 +20,7 @@ from novalite.compute.power_sync import PowerSync
 from novalite.compute.reporter import Reporter
 from novalite.compute.resource_tracker import ResourceTracker
 from novalite.objects import build
+from novalite.objects.block_device import BlockDevice
 from novalite.objects.instance import NetworkInfo
 from novalite.objects.request_spec import NetworkRequest
 from novalite.virt import driver as virt_driver
@@ -53,17 +54,55 @@ class Network(Protocol):
         """Give back the ports of a server: all, or those that are bound to *host*."""
 
 
+class Volumes(Protocol):
+    """What compute asks of block storage; see ``volume.client.VolumeClient``."""
+
+    def attach(
+        self,
+        context: context_module.RequestContext,
+        instance_uuid: str,
+        host: str,
+        devices: Sequence[BlockDevice],
+        is_cancelled: Callable[[], bool],
+        on_made: Callable[[], None],
+        /,
+    ) -> list[BlockDevice]:
+        """Make what is not there and attach all of it; what is there is used again."""
+
+    def detach(
+        self,
+        context: context_module.RequestContext,
+        instance_uuid: str,
+        devices: Sequence[BlockDevice],
+        host: str,
+        /,
+    ) -> None:
+        """Take the server's volumes off *host*."""
+
+    def release(
+        self,
+        context: context_module.RequestContext,
+        instance_uuid: str,
+        devices: Sequence[BlockDevice],
+        /,
+        *,
+        built: bool,
+    ) -> None:
+        """Take all volumes off a server that goes; delete those that go with it."""
+
+
 @dataclass(slots=True, eq=False)
 class ComputeHost:
     """The parts of a compute service.
 
-    ``builds`` runs network and spawn and is bounded by max_concurrent_builds, ``deletes`` runs
-    destroys, ``ends`` what follows an answer; so none of them waits behind another (rule 13).
+    ``builds`` runs network, volumes and spawn and is bounded by max_concurrent_builds, ``deletes``
+    runs destroys, ``ends`` what follows an answer; so none of them waits behind another (rule 13).
     """
 
     conf: cfg.ConfigOpts
     driver: virt_driver.ComputeDriver
     network: Network
+    volumes: Volumes
     tracker: ResourceTracker
     fence: Fence
     hand: Hand

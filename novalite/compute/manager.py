@@ -13,7 +13,7 @@ from novalite import exception, health, log, periodic, rpc
 from novalite.compute import audit, build, destroy, registration, secure
 from novalite.compute.fence import Fence, clock
 from novalite.compute.hand import Hand
-from novalite.compute.host import ComputeHost, Network
+from novalite.compute.host import ComputeHost, Network, Volumes
 from novalite.compute.identity import Identity
 from novalite.compute.pool import Pool
 from novalite.compute.power_sync import PowerSync
@@ -39,6 +39,7 @@ class ComputeManager:
         conductor: Conductor,
         driver: virt_driver.ComputeDriver,
         network: Network,
+        volumes: Volumes,
         fail: Callable[[str], None],
         clock: Callable[[], float] = clock,
     ):
@@ -67,6 +68,7 @@ class ComputeManager:
             conf=conf,
             driver=driver,
             network=network,
+            volumes=volumes,
             tracker=ResourceTracker(conf, driver),
             fence=fence,
             hand=hand,

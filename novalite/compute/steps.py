@@ -14,6 +14,7 @@ EVENTS = {
     "build": "compute__do_build_and_run_instance",
     "claim": "compute_claim",
     "network": "compute_network",
+    "volumes": "compute_block_device_mapping",
     "spawn": "compute_spawn",
 }
 CLAIM = "claim"

@@ -26,6 +26,7 @@ from novalite.network import client as network_client
 from novalite.objects import build
 from novalite.objects import service as service_module
 from novalite.scheduler import rpcapi as scheduler_rpcapi
+from novalite.volume import client as volume_client
 
 LOG = log.get(__name__)
 
@@ -75,6 +76,7 @@ class ConductorManager:
             database,
             compute,
             network_client.NetworkClient(conf),
+            volume_client.VolumeClient(conf),
             self._watch,
             self._flows.drive,
             self._flow,

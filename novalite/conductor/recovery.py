@@ -30,6 +30,7 @@ from novalite.objects.build import BuildRequest, DestroyRequest
 from novalite.objects.request_spec import Limits, RequestSpec
 from novalite.objects.service import Service
 from novalite.objects.states import ActionState, Step
+from novalite.volume import client as volume_client
 
 LOG = log.get(__name__)
 
@@ -94,6 +95,7 @@ class Recovery:
         database: Database,
         compute: compute_rpcapi.ComputeAPI,
         network: network_client.NetworkClient,
+        volumes: volume_client.VolumeClient,
         watch: silence.Watch,
         drive: Callable[[list[str]], None],
         flow: build_instances.BuildInstances,
@@ -102,6 +104,7 @@ class Recovery:
         self._database = database
         self._compute = compute
         self._network = network
+        self._volumes = volumes
         self._watch = watch
         self._drive = drive
         self._flow = flow
@@ -217,7 +220,7 @@ class Recovery:
         host = str(action.target_host)
         silent = self._database.read(lambda conn: self._silent(conn, host))
         if silent or host not in hosts:
-            self._free_network(action)
+            self._give_back(action)
             self._database.transaction(lambda conn: self._delete_without(conn, action, host))
             return _Pass()
         up = self._up(hosts, host)
@@ -252,22 +255,30 @@ class Recovery:
         )
         return _Pass(destroys=[(str(action.target_host), request)])
 
-    def _free_network(self, action: Action) -> None:
-        """Give the ports back in the place of a host that cannot."""
-        context = builds.context_of(action)
-        try:
-            instance = self._database.read(
-                lambda conn: instances.get(conn, action.instance_uuid, read_deleted=True)
+    def _give_back(self, action: Action) -> None:
+        """Give ports and volumes back in the place of a host that cannot."""
+        context, uuid = builds.context_of(action), action.instance_uuid
+        server = self._database.read(lambda conn: instances.get(conn, uuid, read_deleted=True))
+        brought = {info.port_id for info in server.network_info if not info.owned}
+        devices, built = server.block_devices, server.launched_at is not None
+        acts: list[tuple[str, Callable[[], None]]] = [
+            ("Ports", lambda: self._network.deallocate(context, uuid, brought))
+        ]
+        if devices:
+            acts.append(
+                ("Volumes", lambda: self._volumes.release(context, uuid, devices, built=built))
             )
-            brought = {info.port_id for info in instance.network_info if not info.owned}
-            self._network.deallocate(context, action.instance_uuid, brought)
-        except exception.NovaliteException as error:
-            LOG.warning(
-                "Ports were not given back: %s",
-                error.message(),
-                context=context,
-                instance=action.instance_uuid,
-            )
+        for what, act in acts:
+            try:
+                act()
+            except exception.NovaliteException as error:
+                LOG.warning(
+                    "%s were not given back: %s",
+                    what,
+                    error.message(),
+                    context=context,
+                    instance=uuid,
+                )
 
     # -- clean-ups
 

@@ -85,8 +85,9 @@ def open_delete(
         )
     if former is not None:
         actions.close(conn, former.id, ActionState.SUPERSEDED, DELETED)
-    if not on_host and _left_behind(conn, uuid):
-        # An earlier host may never come back to give its ports back: a conductor does, at once.
+    if not on_host and (instance.block_devices or _left_behind(conn, uuid)):
+        # An earlier host may never come back to give its ports back, and volumes outlive the
+        # attempts that made them: a conductor gives back what there is, at once.
         conn.execute(sa.update(_a).where(_a.c.id == action_id).values(deadline=now()))
         return Opened(closed=False)
     if not on_host:

@@ -41,3 +41,8 @@ class BlockDevice:
     def is_brought(self) -> bool:
         """Whether the user brought the volume; otherwise it is made for the server."""
         return self.source_type == "volume"
+
+
+def names(first: int, count: int) -> list[str]:
+    """Return the names of *count* disks on the virtio bus, from number *first* on: vda is 0."""
+    return ["vd" + chr(ord("a") + number) for number in range(first, first + count)]

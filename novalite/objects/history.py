@@ -189,6 +189,7 @@ def _decision(event: ActionEvent) -> Decision | None:
 _STEPS = {
     BUILD: "the host was told GO and builds; as a whole",
     "compute_network": "ports are made and bound",
+    "compute_block_device_mapping": "volumes are made and attached",
     "compute_spawn": "the guest is made and started",
     DESTROY: "the guest, its ports and its claim are removed",
 }

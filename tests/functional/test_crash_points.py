@@ -22,6 +22,8 @@ Make = Callable[..., Cloud]
 
 CONDUCTOR = [point for point in crash.POINTS if point.startswith("conductor.")]
 COMPUTE = [point for point in crash.POINTS if point.startswith(("build.", "delete."))]
+# Those are tried in test_crash_volumes.py.
+VOLUMES = [point for point in crash.POINTS if point.startswith("volumes.")]
 BUILDS = [point for point in COMPUTE if point.startswith("build.")]
 HOSTS = {point: f"compute{number}" for number, point in enumerate(COMPUTE, 1)}
 OTHER = f"compute{len(COMPUTE) + 1}"
@@ -30,7 +32,7 @@ DOWN_TIME = 10
 
 
 def test_every_point_is_tried() -> None:
-    assert sorted(CONDUCTOR + COMPUTE) == sorted(crash.POINTS)
+    assert sorted(CONDUCTOR + COMPUTE + VOLUMES) == sorted(crash.POINTS)
 
 
 @pytest.fixture(scope="class")

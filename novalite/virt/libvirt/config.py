@@ -17,6 +17,7 @@ from typing import Any
 from lxml import etree
 
 from novalite import exception
+from novalite.objects import block_device
 from novalite.objects.flavor import Flavor
 from novalite.objects.instance import Instance, NetworkInfo
 from novalite.virt.driver import GuestMetadata
@@ -164,8 +165,7 @@ def domain_xml(
     element.append(_guest_element(metadata))
     _add_machine(domain, cpu, instance.flavor)
     devices = _add(domain, "devices")
-    for index, disk in enumerate(disks):
-        _add_disk(devices, disk, "vd" + chr(ord("a") + index))
+    _add_disks(devices, disks, instance.block_devices)
     for network in network_info:
         _add_interface(devices, network)
     _add_console(devices, console_log)
@@ -278,11 +278,23 @@ def _add_cpu(domain: Any, cpu: CpuPolicy, vcpus: int) -> None:
         _add(element, "feature", policy="require", name=flag)
 
 
-def _add_disk(devices: Any, disk: Disk, target: str) -> None:
-    element = _add(devices, "disk", type="file", device="disk")
-    _add(element, "driver", name="qemu", type="qcow2", cache="none")
-    _add(element, "source", file=disk.path)
-    _add(element, "target", dev=target, bus="virtio")
+def _add_disks(
+    devices: Any, disks: Sequence[Disk], volumes: Sequence[block_device.BlockDevice]
+) -> None:
+    """Add local disks and volumes; the guest boots from the first of all."""
+    first = 1 if any(volume.is_root for volume in volumes) else 0
+    for disk, target in zip(disks, block_device.names(first, len(disks)), strict=True):
+        element = _add(devices, "disk", type="file", device="disk")
+        _add(element, "driver", name="qemu", type="qcow2", cache="none")
+        _add(element, "source", file=disk.path)
+        _add(element, "target", dev=target, bus="virtio")
+    for volume in volumes:
+        element = etree.Element("disk", type="block", device="disk")
+        _add(element, "driver", name="qemu", type="raw", cache="none", io="native")
+        _add(element, "source", dev=clean(volume.path))
+        _add(element, "target", dev=volume.device_name.removeprefix("/dev/"), bus="virtio")
+        _add(element, "serial", clean(volume.volume_id or ""))
+        devices.insert(0 if volume.is_root else len(devices), element)
 
 
 def _add_interface(devices: Any, network: NetworkInfo) -> None:

@@ -11,6 +11,7 @@ import novalite.conf
 from novalite import context
 from novalite.compute import manager as manager_module
 from novalite.objects import build
+from novalite.objects.block_device import BlockDevice
 from novalite.objects.flavor import Flavor
 from novalite.objects.instance import Instance
 from novalite.objects.request_spec import Generation, Limits, NetworkRequest, RequestSpec
@@ -44,13 +45,20 @@ class World:
         self.clock = doubles.Clock()
         self.driver = driver or doubles.Driver()
         self.network = doubles.Network()
+        self.volumes = doubles.Volumes()
         self.conductor = conductor or doubles.Conductor()
         self.failures = []
         self.manager = None
 
     def start(self):
         self.manager = manager_module.ComputeManager(
-            self.conf, self.conductor, self.driver, self.network, self.failures.append, self.clock
+            self.conf,
+            self.conductor,
+            self.driver,
+            self.network,
+            self.volumes,
+            self.failures.append,
+            self.clock,
         )
         host = self.manager.host
         host.builds, host.deletes, host.ends = doubles.Pool(), doubles.Pool(), doubles.Pool()
@@ -134,6 +142,7 @@ def request_for(
     networks=(),
     node="node1",
     image_ref="image",
+    devices=(),
 ):
     """Return a build message; two with the same ids are the same attempt."""
     flavor = flavor or Flavor("1", "m1.tiny", 1, 512, 1)
@@ -146,6 +155,7 @@ def request_for(
         flavor=flavor,
         id=number,
         image_ref=image_ref,
+        block_devices=list(devices),
     )
     spec = RequestSpec(
         instance_uuid=instance.uuid,
@@ -178,6 +188,8 @@ def again(request, **changes):
         "flavor": request.instance.flavor,
         "limits": request.limits,
         "networks": request.spec.networks,
+        "devices": request.instance.block_devices,
+        "image_ref": request.instance.image_ref,
     }
     return request_for(**(given | changes))
 
@@ -191,4 +203,5 @@ def destroy_for(request, *, attempt=None, action_id=None, **instance):
 
 
 PRIVATE = NetworkRequest(network_id="private")
+ROOT_VOLUME = BlockDevice("image", "image", 10, boot_index=0, device_name="/dev/vda")
 OLD = Generation(0, 0)

@@ -191,6 +191,43 @@ class Network:
         self.given_back.append((instance_uuid, set(brought_ports), host))
 
 
+class Volumes:
+    """Block storage in memory: the servers' volumes, and the host each is attached to."""
+
+    def __init__(self):
+        self.hosts = {}
+        self.made = {}
+        self.given_back = []
+        self.fail_attach = None
+        self.fail_release = None
+        # Called with the uuid while the volumes are being made.
+        self.during_attach = lambda uuid: None
+
+    def attach(self, context, instance_uuid, host, devices, is_cancelled, on_made):
+        self.made.setdefault(instance_uuid, f"volume{len(self.made)}")
+        self.during_attach(instance_uuid)
+        if is_cancelled():
+            raise exception.BuildCancelled(instance_uuid=instance_uuid)
+        on_made()
+        if self.fail_attach is not None:
+            raise self.fail_attach
+        self.hosts[instance_uuid] = host
+        volume_id = self.made[instance_uuid]
+        return [dataclasses.replace(d, volume_id=volume_id, path="/dev/x") for d in devices]
+
+    def detach(self, context, instance_uuid, devices, host):
+        self.given_back.append(("detach", instance_uuid, host))
+        if self.hosts.get(instance_uuid) == host:
+            del self.hosts[instance_uuid]
+
+    def release(self, context, instance_uuid, devices, *, built):
+        if self.fail_release is not None:
+            raise self.fail_release
+        self.given_back.append(("release", instance_uuid, built))
+        self.hosts.pop(instance_uuid, None)
+        self.made.pop(instance_uuid, None)
+
+
 @dataclass
 class Row:
     """What the database knows of one build, as far as a compute can notice it."""

@@ -158,7 +158,7 @@ def test_a_failed_start_says_why_and_ends_the_process(make_world):
     failures = []
     other = make_world()
     second = manager_module.ComputeManager(
-        world.conf, world.conductor, world.driver, world.network, failures.append
+        world.conf, world.conductor, world.driver, world.network, world.volumes, failures.append
     )
     with pytest.raises(exception.ConfigurationError):
         second.init_host()
@@ -173,7 +173,10 @@ def real(make_conf):
     conf = make_conf(report_interval=1, service_down_time=4)
     conductor, network, failures = doubles.Conductor(), doubles.Network(), []
     driver = loader.load_driver(conf, "host1")
-    compute = manager_module.ComputeManager(conf, conductor, driver, network, failures.append)
+    volumes = doubles.Volumes()
+    compute = manager_module.ComputeManager(
+        conf, conductor, driver, network, volumes, failures.append
+    )
     compute.init_host()
     yield compute, conductor
     compute.stop()

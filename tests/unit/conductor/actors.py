@@ -8,6 +8,7 @@ from novalite.conductor.tasks import build_instances
 from novalite.db import services
 from novalite.objects import selection
 from novalite.objects.request_spec import Selection
+from tests.unit.conductor.doubles import FakeVolumes
 
 # Seconds that pass at one time.
 TICK = 1.0
@@ -68,7 +69,14 @@ class Conductor:
         )
         self.watch = silence.Watch(conf.service_down_time, lambda: world.clock.moment)
         self.recovery = recovery.Recovery(
-            conf, door, Compute(world, self), Network(), self.watch, self.queue.extend, self.flow
+            conf,
+            door,
+            Compute(world, self),
+            Network(),
+            FakeVolumes(),
+            self.watch,
+            self.queue.extend,
+            self.flow,
         )
         self.reports = reports.Reports(conf, door)
 

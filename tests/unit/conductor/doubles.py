@@ -38,6 +38,19 @@ class FakeNetwork:
         self.freed.append((instance_uuid, set(brought)))
 
 
+class FakeVolumes:
+    """Remembers whose volumes were given back; ``error`` is raised instead."""
+
+    def __init__(self):
+        self.freed = []
+        self.error = None
+
+    def release(self, context, instance_uuid, devices, *, built):
+        if self.error is not None:
+            raise self.error
+        self.freed.append((instance_uuid, built))
+
+
 class FakeScheduler:
     """Answers each call with the next of ``answers``: a function from requests to answers, or an
     error; ``calls`` are the requests."""

@@ -10,13 +10,15 @@ from novalite.conductor.silence import Watch
 from novalite.conductor.tasks.build_instances import BuildInstances
 from novalite.db import builds, schema, services
 from novalite.objects import base, loss
+from novalite.objects.block_device import BlockDevice
 from novalite.objects.instance import NetworkInfo
 from novalite.objects.request_spec import Limits
 from novalite.objects.states import Step
-from tests.unit.conductor.doubles import FakeCompute, FakeNetwork, FakeScheduler
+from tests.unit.conductor.doubles import FakeCompute, FakeNetwork, FakeScheduler, FakeVolumes
 
 BEGIN_TIMEOUT = 10.0
 DOWN = 60.0
+ROOT_VOLUME = BlockDevice("image", "i", 1, boot_index=0, device_name="/dev/vda")
 
 
 class Scene:
@@ -25,6 +27,7 @@ class Scene:
     def __init__(self, books):
         self.books, self.clock = books, books.clock
         self.compute, self.network, self.driven = FakeCompute(), FakeNetwork(), []
+        self.volumes = FakeVolumes()
         self.watch = Watch(DOWN, lambda: books.clock.moment)
         database = books.database
         flow = BuildInstances(
@@ -39,6 +42,7 @@ class Scene:
             database,
             self.compute,
             self.network,
+            self.volumes,
             self.watch,
             self.driven.extend,
             flow,
@@ -315,6 +319,26 @@ class TestDeletes:
         assert books.server(server.uuid).deleted
         assert books.held(server.uuid) == {}
         assert books.cleanups(server.uuid) == {"h1": None}
+
+    @pytest.mark.parametrize("error", [None, exception.NeighborUnavailable(service="volume")])
+    def test_of_a_silent_host_gives_volumes_back(self, scene, books, error):
+        server, action = books.begun(host="h1", block_devices=[ROOT_VOLUME])
+        books.finish(action, block_devices=[ROOT_VOLUME])
+        books.delete(server.uuid)
+        scene.volumes.error = error
+        scene.silence()
+        scene.run()
+        built = books.server(server.uuid).launched_at is not None
+        assert scene.volumes.freed == ([(server.uuid, built)] if error is None else [])
+        assert books.server(server.uuid).deleted
+
+    def test_of_a_server_without_a_host_gives_volumes_back(self, scene, books):
+        server, action = books.begun(host="h1", block_devices=[ROOT_VOLUME])
+        books.finish(action, fault="no", reschedule=False)
+        assert not books.delete(server.uuid).closed
+        scene.run()
+        assert scene.volumes.freed == [(server.uuid, False)]
+        assert books.server(server.uuid).deleted
 
     def test_of_a_silent_host_ends_although_ports_cannot_be_freed(self, scene, books):
         server, _ = self.deleting(books)

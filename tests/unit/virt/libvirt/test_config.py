@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from novalite import exception
+from novalite.objects.block_device import BlockDevice
 from novalite.objects.flavor import Flavor
 from novalite.objects.instance import Instance, NetworkInfo
 from novalite.virt.driver import GuestMetadata
@@ -260,3 +261,44 @@ def test_parsed_metadata_is_not_shared():
     text = config.metadata_xml(GuestMetadata(1, 1))
     config.parse_metadata(text).done = True
     assert config.parse_metadata(text).done is False
+
+
+# Volumes
+
+
+def targets(root):
+    return [
+        (disk.get("type"), disk.find("target").get("dev"), disk.find("source").attrib.values()[0])
+        for disk in root.iterfind("devices/disk")
+    ]
+
+
+def volume(name, index=None):
+    return BlockDevice(
+        "volume", volume_id=f"id-{name}", boot_index=index, device_name=f"/dev/{name}", path=name
+    )
+
+
+def test_a_guest_boots_from_its_root_volume(make_instance):
+    instance = make_instance(
+        image_ref="", block_devices=[volume("vdc"), volume("vda", 0), volume("vdd")]
+    )
+    root = domain(instance, disks=[config.Disk("disk.swap", 1, "/swap")])
+    assert targets(root) == [
+        ("block", "vda", "vda"),
+        ("file", "vdb", "/swap"),
+        ("block", "vdc", "vdc"),
+        ("block", "vdd", "vdd"),
+    ]
+    assert root.find("devices/disk/serial").text == "id-vda"
+    assert root.find("devices/disk/driver").get("type") == "raw"
+
+
+def test_a_guest_with_an_image_has_its_volumes_behind_its_disks(make_instance):
+    instance = make_instance(block_devices=[volume("vdc")])
+    disks = [config.Disk("disk", 1, "/disk"), config.Disk("disk.swap", 1, "/swap")]
+    assert [name for _kind, name, _source in targets(domain(instance, disks=disks))] == [
+        "vda",
+        "vdb",
+        "vdc",
+    ]

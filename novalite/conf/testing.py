@@ -24,6 +24,13 @@ OPTS: list[cfg.Opt] = [
         help="Seconds by which a scheduler's look for changed hosts is held back.",
     ),
     cfg.BoolOpt(
+        "compare_shortlists",
+        default=False,
+        mutable=True,
+        help="Let a scheduler find out afresh all that it keeps from request to request each time "
+        "it uses it, and fail the request when there is a difference.",
+    ),
+    cfg.BoolOpt(
         "ignore_generations",
         default=False,
         mutable=True,

@@ -278,6 +278,7 @@ def _settings(conf: cfg.ConfigOpts) -> host_manager.Settings:
         refresh_interval=float(conf.scheduler.host_refresh_interval + conf.testing.refresh_delay),
         sweep_interval=float(conf.scheduler.host_sweep_interval),
         default_zone=conf.default_availability_zone,
+        compare=bool(conf.testing.compare_shortlists),
     )
 
 

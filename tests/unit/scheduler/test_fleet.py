@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from novalite.objects import decision
+from novalite.objects import decision, selection
 from novalite.objects.aggregate import Aggregate
 from novalite.objects.capacity import Need
 from novalite.objects.reason import Reason
@@ -17,7 +17,7 @@ from novalite.scheduler.filters.base import Filter
 from novalite.scheduler.fleet import Fleet
 from novalite.scheduler.pipeline import Pipeline
 from novalite.scheduler.weights.base import Weigher
-from tests.unit.scheduler import fakes, plain
+from tests.unit.scheduler import fakes, plain, test_manager
 
 # Few different values, so that there are many ties and ends of scales that go and come.
 AGGREGATES = [
@@ -339,6 +339,25 @@ def test_a_filter_whose_answers_change_by_themselves_is_found_out():
     with pytest.raises(RuntimeError, match="A kept shortlist differs from a fresh one"):
         for _ in range(10):
             ask(pipeline, hosts)
+
+
+def test_the_option_lets_a_scheduler_compare():
+    class Moody(Counted):
+        def examine(self, host, demand):
+            super().examine(host, demand)
+            return Reason("mood") if self.asked > 3 else None
+
+    records = [(fakes.node(f"h{n}"), fakes.service(f"h{n}")) for n in range(3)]
+    for compare, errors in ((False, [None] * 3), (True, [None, None, selection.FAILED])):
+        made = test_manager.make(test_manager.fixed(*records), testing__compare_shortlists=compare)
+        moody = Moody()
+        made._pipeline = Pipeline([moody], [])
+        answers = []
+        for number in range(3):
+            moody.asked = 0
+            (answer,) = test_manager.ask(made, test_manager.request(number, fakes.spec("x")))
+            answers.append(answer.error)
+        assert answers == errors
 
 
 def test_an_error_in_the_middle_of_an_update_leaves_nothing_half_done():

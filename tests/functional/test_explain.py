@@ -68,7 +68,11 @@ class Operator:
         }
 
     def run(self, *words: str, user: str = "admin") -> "subprocess.CompletedProcess[str]":
-        command = [find_program("novalite"), "explain", "--os-cloud", user, *words]
+        return self.type("explain", "--os-cloud", user, *words)
+
+    def type(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run ``novalite`` with these words."""
+        command = [find_program("novalite"), *words]
         return subprocess.run(
             command, env=self._environment, capture_output=True, text=True, timeout=60
         )
@@ -143,6 +147,38 @@ class TestExplain:
         done = operator.run("big", user="demo")
         assert (done.returncode, done.stdout) == (1, "")
         assert "No server with a name or id of 'big' exists." in done.stderr
+
+    def test_other_settings_for_the_hosts_as_they_are(
+        self, operator: Operator, empty: Cloud, tmp_path: Path
+    ) -> None:
+        """``novalite whatif --live``: fill and places are those that the scheduler would make."""
+        api = operator.api
+        flavor = api.flavor("most", ram=16000)
+        api.wait(api.boot("filler", flavor=flavor))
+        workload, new = tmp_path / "workload.yaml", tmp_path / "new.conf"
+        workload.write_text(
+            "flavors: {most: {vcpus: 1, memory_mb: 16000}}\n"
+            "requests: [{name: more, flavor: most, count: 3}]\n"
+        )
+        new.write_text("[DEFAULT]\nreserved_host_memory_mb = 4096\nram_allocation_ratio = 1.0\n")
+        done = operator.type(
+            *("whatif", "--live", "--os-cloud", "admin", "-f", "json"),
+            *(f"--config-file={new}", f"--workload={workload}"),
+        )
+        assert done.returncode == 0, done.stderr
+        body = json.loads(done.stdout)
+        assert body["notes"] == []
+        # 16384 x 1.5 - 512 = 24064 MB a host: one more on each of the two that are empty.
+        assert body["summary"]["old"]["placed"] == 2
+        assert body["summary"]["new"]["placed"] == 0
+        assert sorted(each["old"]["memory_percent"] for each in body["hosts"]) == [67.2] * 3
+        # (4096 + 16000) / 16384, and 4096 / 16384 where nothing fits any more.
+        assert sorted(each["new"]["memory_percent"] for each in body["hosts"]) == [25, 25, 122.7]
+        # The cloud says the same of itself.
+        uuids = [api.boot("more", flavor=flavor) for _ in HOSTS]
+        api.wait_settled(uuids)
+        states = sorted(server["status"] for server in api.servers() if server["name"] == "more")
+        assert states == ["ACTIVE", "ACTIVE", "ERROR"]
 
     def test_a_disabled_host(self, operator: Operator, empty: Cloud) -> None:
         operator.api.microversion("2.11")

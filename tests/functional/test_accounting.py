@@ -59,6 +59,11 @@ class Host:
 
         eventually(reached)
 
+    def reserve(self, **options: int) -> None:
+        """Let the host keep something back for itself."""
+        self.cloud.configure({"DEFAULT": options}, self.name)
+        self.cloud.reload(self.name)
+
     def boot(self, ram: int, vcpus: int = 1, count: int = 1) -> list[str]:
         """Ask for servers of a size."""
         name = f"{vcpus}x{ram}"
@@ -119,6 +124,45 @@ class TestAccounting:
         host.wait_used(memory_mb_used=16896, free_ram_mb=-512)
         host.refuses(16384, filter_name="RamFilter")
         cloud.assert_books()
+        host.empty()
+
+    def test_v03_reservations(self, cloud: Cloud) -> None:
+        host = Host(cloud, V04)
+        for reserved_mb, used_gb in ((10240, 10), (1025, 2), (0, 0)):
+            host.reserve(reserved_host_disk_mb=reserved_mb)
+            host.wait_used(local_gb_used=used_gb, free_disk_gb=200 - used_gb)
+        host.reserve(reserved_host_memory_mb=20000)
+        host.wait_used(memory_mb_used=20000, free_ram_mb=-3616)
+        told = cloud.wait_log(V04, "reserved_host_memory_mb = 20000 is more than the 16384 MB")
+        assert " WARNING " in told
+        # Scheduler and claim agree: exactly what 16384 x 1.5 - 20000 allows.
+        host.refuses(4577, filter_name="RamFilter")
+        host.takes(4576)
+        host.wait_used(free_ram_mb=-8192)
+        host.refuses(1, filter_name="RamFilter")
+        cloud.assert_books()
+        host.empty()
+        host.reserve(reserved_host_memory_mb=512)
+        host.wait_used(memory_mb_used=512)
+
+    def test_hypervisors_and_usage_show_the_same_numbers(self, cloud: Cloud) -> None:
+        host = Host(cloud, V04)
+        before = host.shown()
+        wide = {"name": "wide", "ram": 300, "vcpus": 3, "disk": 2, "OS-FLV-EXT-DATA:ephemeral": 4}
+        flavor = cloud.api.post("/flavors", {"flavor": wide})["flavor"]["id"]
+        uuids = cloud.api.boot_many(2, flavor=flavor)
+        cloud.api.wait_settled(uuids)
+        host.wait_used(running_vms=2)
+        after = host.shown()
+        usage = cloud.api.get("/os-simple-tenant-usage/admin")["tenant_usage"]
+        mine = [each for each in usage["server_usages"] if each["instance_id"] in uuids]
+        assert len(mine) == 2
+        for shown, used in (
+            ("vcpus_used", "vcpus"),
+            ("memory_mb_used", "memory_mb"),
+            ("local_gb_used", "local_gb"),
+        ):
+            assert after[shown] - before[shown] == sum(each[used] for each in mine), shown
         host.empty()
 
     @pytest.mark.parametrize("both", [True, False])

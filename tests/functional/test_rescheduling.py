@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from novalite.devcloud.client import Client, password_token
 from novalite.devcloud.configuration import Sections
 from tests.functional import faults, history, lines
-from tests.functional.cloud import Cloud
+from tests.functional.cloud import PASSWORDS, Cloud
 from tests.functional.waiting import eventually
 
 Make = Callable[..., Cloud]
@@ -51,6 +52,14 @@ def only(cloud: Cloud, *hosts: str) -> None:
     """Let the scheduler use these hosts and no others."""
     for host in HOSTS:
         faults.enable(cloud, host, host in hosts)
+
+
+def limit_ports(cloud: Cloud, project: str, limit: int) -> None:
+    """Let the network service give a project so many ports; -1: any number."""
+    token = password_token(cloud.endpoints.auth_url, "admin", PASSWORDS["admin"], "admin")
+    client = Client(cloud.endpoints.network_url, {"X-Auth-Token": token})
+    body = {"quota": {"port": limit}}
+    assert client.request("PUT", f"/v2.0/quotas/{project}", body).status == 200
 
 
 def tenant(cloud: Cloud) -> Any:
@@ -168,6 +177,22 @@ class TestFailures:
         assert used == [{"memory_mb_used": 512}]
         tenant(cloud).delete(uuid)
         tenant(cloud).wait_gone(uuid)
+
+    def test_what_every_host_would_refuse_is_tried_once(self, cloud: Cloud) -> None:
+        limit_ports(cloud, "wonderland", 0)
+        try:
+            uuid = tenant(cloud).boot("a", networks="auto")
+            fault = ended(cloud, uuid)
+        finally:
+            limit_ports(cloud, "wonderland", -1)
+        assert fault["message"].startswith(f"Build of instance {uuid} aborted: ")
+        assert "Quota exceeded for resources: ['port']" in fault["message"]
+        assert fault_for_tenant(cloud, uuid)["message"] == fault["message"]
+        networks = [each for each in history.events(cloud, uuid) if each.name == "compute_network"]
+        assert [(each.attempt, each.result) for each in networks] == [(1, "Error")]
+        action = faults.action(cloud, uuid)
+        assert (action["attempt"], history.decoded(action["failures"])) == (1, [])
+        cloud.assert_books()
 
     def test_a_guest_that_does_not_go(self, cloud: Cloud) -> None:
         faults.play(cloud, FIRST, fail_spawn=1, fail_destroy=1)

@@ -13,6 +13,7 @@ from novalite.advisor.hosts import HEADINGS, place, sums
 Json = dict[str, Any]
 
 _INDENT = "      "
+_OTHER_HOST = ("not_forced_host", "not_requested_host")
 _AMOUNTS = ("need", "have", "limit", "total", "ratio", "used", "reserved")
 
 
@@ -54,47 +55,60 @@ def _counts(decision: Json) -> list[tuple[Any, ...]]:
 
 
 def _misses(misses: list[Json]) -> Iterator[Line]:
+    # That a host was not the one that was named needs no row: the counts say it.
+    misses = [miss for miss in misses if miss["reasons"][0]["code"] not in _OTHER_HOST]
     if not misses:
         return
     yield Line("")
-    table, more = [], []
+    measured = any("need" in reason for miss in misses for reason in miss["reasons"])
+    names = _AMOUNTS if measured else ()
+    table = []
+    # Hosts of which the same is to be said stand together.
+    more: dict[str, list[str]] = {}
     for miss in misses:
         for reason in miss["reasons"]:
-            amounts = [reason.get(name) for name in _AMOUNTS]
+            amounts = [reason.get(name) for name in names]
             why = [reason["filter"], reason["code"], *amounts, reason.get("detail", "")]
             table.append([place(miss), *why])
-        for text in miss["more"]:
-            more.append(f"{place(miss)}: {text}")
         changes = " and ".join(change["text"] for change in miss["changes"])
-        more.append(f"{place(miss)} would take it after: {changes}")
-    headings = ("nearest that were not taken", "filter", "reason", *_AMOUNTS, "")
+        for text in (*miss["more"], f"the server would be let in after: {changes}"):
+            more.setdefault(text, []).append(place(miss))
+    headings = ("nearest that were not taken", "filter", "reason", *names, "")
     yield from rows(headings, table, _INDENT)
-    yield from (Line(f"{_INDENT}{text}") for text in more)
+    for text, hosts in more.items():
+        yield Line(f"{_INDENT}{', '.join(hosts)}: {text}")
 
 
 def _weights(decision: Json) -> Iterator[Line]:
-    """Return one row a host: raw -> normalised x multiplier = weighted."""
-    weighed = decision["weights"]
-    if not weighed:
+    """Return a column for each of the best hosts and a row for each weigher that tells them apart.
+
+    A cell is raw -> normalised = weighted.
+    """
+    hosts = decision["weights"]
+    if not hosts:
         return
     yield Line("")
-    names = [each["weigher"] for each in weighed[0]["weighers"]]
-    table = [
-        [place(row), row["total"], *(_product(each) for each in row["weighers"])] for row in weighed
-    ]
-    # A host that was not weighed against any other has no numbers.
-    wide = len(names) + 2
-    table = [[*row, *([""] * (wide - len(row)))][:wide] for row in table]
-    yield from rows(("best hosts", "weight", *names), table, _INDENT)
-    if names:
-        yield Line(f"{_INDENT}(raw -> normalised x multiplier = weighted)", DIM)
+    if decision["survivors"] == 1:
+        yield Line(f"{_INDENT}{place(hosts[0])} was the only one left: there was nothing to weigh")
+        return
+    table, same = [], []
+    for at, weigher in enumerate(hosts[0]["weighers"]):
+        cells = [host["weighers"][at] for host in hosts]
+        if any(cell["normalised"] for cell in cells):
+            shown = [_weighted(cell) for cell in cells]
+            table.append([weigher["weigher"], number(weigher["multiplier"]), *shown])
+        else:
+            same.append(weigher["weigher"])
+    table.append(["weight", "", *(number(host["total"]) for host in hosts)])
+    yield from rows(("best hosts", "x", *(place(host) for host in hosts)), table, _INDENT)
+    if len(table) > 1:
+        yield Line(f"{_INDENT}(raw -> normalised = weighted, times x)", DIM)
+    if same:
+        yield Line(f"{_INDENT}The same for all hosts: {', '.join(same)}")
 
 
-def _product(each: Json) -> str:
-    return (
-        f"{number(each['raw'])} -> {each['normalised']:.3f} x {number(each['multiplier'])} = "
-        f"{number(each['weighted'])}"
-    )
+def _weighted(cell: Json) -> str:
+    return f"{number(cell['raw'])} -> {cell['normalised']:.3f} = {number(cell['weighted'])}"
 
 
 def _chosen(decision: Json) -> Iterator[Line]:
@@ -102,6 +116,8 @@ def _chosen(decision: Json) -> Iterator[Line]:
         return
     yield Line("")
     yield Line(f"{_INDENT}Chosen: {place(decision)}")
+    for each in decision.get("violated", ()):
+        yield Line(f"{_INDENT}{each['filter']} would have refused it: {each['text']}")
     if decision["room"]:
         yield from rows(HEADINGS, [sums(each) for each in decision["resources"]], _INDENT)
     yield from (Line(f"{_INDENT}{text}") for text in decision["more"])

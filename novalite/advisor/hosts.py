@@ -72,7 +72,7 @@ def _one(found: Json, host: Json) -> Iterator[Line]:
         yield Line("What would change it:", YELLOW)
         yield from (Line(f"  - {change['text']}") for change in host["changes"])
     yield Line("")
-    refused = [(each["filter"], each["text"]) for each in host["reasons"]]
+    refused = [(each["filter"], f"refuses it: {each['code']}") for each in host["reasons"]]
     passed = [(name, "lets it in") for name in host["passed"]]
     yield from rows(("filter", "says"), [*refused, *passed])
     yield Line("")

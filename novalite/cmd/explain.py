@@ -62,7 +62,8 @@ def answer(
     try:
         body = ask(compute(arguments.state_dir, arguments.os_cloud))
     except cloud.CloudError as error:
-        Console(stderr=True).print(f"novalite: {error.message()}", markup=False, highlight=False)
+        told = f"novalite: {error.message()}"
+        Console(stderr=True).print(told, markup=False, highlight=False, soft_wrap=True)
         return 1
     if arguments.format == "json":
         json.dump(body, sys.stdout, indent=2)

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from novalite import exception
-from novalite.db import actions, instances, schema, services
+from novalite.db import actions, companions, instances, schema, services
 from novalite.objects import base
 from novalite.objects.history import History
 from novalite.objects.instance import InstanceFault
@@ -75,7 +75,9 @@ def read(conn: sa.Connection, uuid: str) -> Found:
 
 
 def request(conn: sa.Connection, uuid: str) -> RequestSpec:
-    """Return what was asked for with a server, with the hosts where its build has failed.
+    """Return what was asked for with a server, as a scheduler would be asked now.
+
+    With the hosts where its build has failed, and where the servers are that it is about.
 
     :raises exception.InstanceNotFound: its request is not kept
     """
@@ -86,6 +88,8 @@ def request(conn: sa.Connection, uuid: str) -> RequestSpec:
     create = conn.execute(_CREATE, {"uuid_": uuid}).first()
     if create is not None and create.state != ActionState.DONE.value:
         spec.ignore_hosts = list(actions.from_row(create).failures)
+    if companions.needed(spec):
+        companions.fill(conn, [spec])
     return spec
 
 

@@ -60,6 +60,11 @@ def of(name: str, reason: Reason, host: str) -> Change:
         return _more_room(name, reason, resource)
     if resource in _RESOURCES and kind == "larger_than_host":
         return Change(_smaller_flavor(reason, resource))
+    if kind == "not_exact" and resource in _RESOURCES:
+        _words, unit, _option = _RESOURCES[resource]
+        return Change(f"use a flavor of exactly {number(reason.have)}{unit}")
+    if reason.code in _MOST:
+        return _most(name, reason)
     return Change(_other(name, reason, host))
 
 
@@ -105,23 +110,63 @@ def _smaller_flavor(reason: Reason, resource: str) -> str:
     )
 
 
+def _most(name: str, reason: Reason) -> Change:
+    """Say by how much an allowed number of servers has to grow."""
+    option, what = _MOST[reason.code]
+    if reason.limit is None or reason.used is None:
+        return Change(f"raise {option}")
+    new = math.floor(reason.used) + 1
+    free = math.ceil(reason.used - reason.limit + 1)
+    place = " in the metadata of its aggregate" if name.startswith("Aggregate") else ""
+    text = (
+        f"raise {option}{place} from {number(reason.limit)} to {new}, or {what.format(free=free)}"
+    )
+    return Change(text, option, reason.limit, new, free)
+
+
 def _other(name: str, reason: Reason, host: str) -> str:
     if reason.code == "host_disabled":
         why = f" (it was disabled for: {reason.detail})" if reason.detail else ""
         return f"{_SERVICE} --enable {host} nova-compute`{why}"
     if reason.code == "host_down" and reason.detail == "forced down":
         return f"{_SERVICE} --up {host} nova-compute` (it was forced down)"
-    if reason.code == "host_down":
-        return (
-            "start novalite-compute, or see in its log why it does not report "
-            "(a host counts as down after service_down_time without a report)"
-        )
-    if reason.code == "already_tried":
-        return "mend what failed there (see the attempts below), then create the server anew"
     if reason.code == "wrong_zone":
         return f"ask for availability zone {reason.detail}, or for none"
-    if reason.code in ("not_forced_host", "not_requested_host"):
-        return "name this host in the request, or none"
     if reason.code == "image_not_supported":
         return f"use an image that the host can run (this one wants {reason.detail})"
-    return f"satisfy {name}: {reason.text()}"
+    text = _TEXTS.get(reason.code)
+    if text is None:
+        return f"satisfy {name}: {reason.text()}"
+    return f"{text} ({reason.detail})" if reason.detail else text
+
+
+# code -> the option with the number, and how to get below it.
+_MOST = {
+    "too_many_instances": ("max_instances_per_host", "move {free} servers away"),
+    "too_many_io_ops": ("max_io_ops_per_host", "wait until {free} of what goes on there ended"),
+    "group_anti_affinity": ("max_server_per_host of the group", "move {free} members away"),
+}
+_METADATA = "in the metadata of an aggregate of the host"
+_TEXTS = {
+    "host_down": (
+        "start novalite-compute, or see in its log why it does not report "
+        "(a host counts as down after service_down_time without a report)"
+    ),
+    "already_tried": (
+        "mend what failed there (see the attempts below), then create the server anew"
+    ),
+    "not_forced_host": "name this host in the request, or none",
+    "not_requested_host": "name this host in the request, or none",
+    "capability_missing": "use a flavor whose extra specs the host can meet",
+    "aggregate_lacks_extra_spec": f"set what the flavor asks for {_METADATA}",
+    "aggregate_wants_flavor": f"name the flavor in instance_type {_METADATA}",
+    "aggregate_wants_image": f"use an image with the properties that stand {_METADATA}",
+    "aggregate_wants_project": f"name the project in filter_tenant_id {_METADATA}",
+    "other_flavor_on_host": "use the flavor of the servers that are there",
+    "host_isolated": "take the host out of isolated_hosts, or the image into isolated_images",
+    "image_isolated": "take the image out of isolated_images, or the host into isolated_hosts",
+    "not_different_host": "leave the servers of this host out of the hint different_host",
+    "not_same_host": "name a server of this host in the hint same_host, or leave it out",
+    "other_network": "leave out the hint build_near_host_ip, or name a cidr with the host in it",
+    "group_affinity": "make the server outside of its group, or use soft-affinity",
+}

@@ -98,7 +98,7 @@ def _overcommitted(create: History) -> list[str]:
         return []
     made = chosen[-1].decision
     place = where(made.host, made.node)
-    return [f"When {place} was chosen, {text}." for text in verdict.negative(made.room)]
+    return [f"When {place} was chosen: {text}." for text in verdict.negative(made.room)]
 
 
 def _forced(create: History) -> list[str]:

@@ -62,8 +62,9 @@ def _negative(reason: Reason) -> str | None:
     if free >= 0:
         return None
     unit = f" {shown['unit']}" if kind != "vcpu" else " vcpus"
+    verb = "are" if kind == "vcpu" else "is"
     text = (
-        f"free {_NAMES[kind]} is {number(free)}{unit}, which is no error: "
+        f"free {_NAMES[kind]} {verb} {number(free)}{unit}, which is no error: "
         f"{number(shown['used'])}{unit} are promised and there are {number(shown['total'])}{unit}"
     )
     if shown["limit"] is None:
@@ -117,4 +118,6 @@ def binding(host: HostCapacity) -> str:
     """Return what lets no more servers onto a host."""
     if host.count is None:
         return "nothing limits it"
-    return "; ".join(f"{name}: {reason.text()}" for name, reason in host.binds)
+    # Of a host with so many servers more; what is negative there is no news.
+    texts = (f"{name}: {reason.text().partition('; free is ')[0]}" for name, reason in host.binds)
+    return "; ".join(texts)

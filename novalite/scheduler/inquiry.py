@@ -23,6 +23,8 @@ from novalite.scheduler.pipeline import Pipeline
 
 # More servers than this on one host are not counted.
 MOST = 10_000
+# What stands against a server for some seconds only: the builds before it end.
+_PASSING = ("too_many_io_ops",)
 
 
 def named(hosts: Sequence[HostState], names: Iterable[str]) -> tuple[list[int], list[str]]:
@@ -142,8 +144,12 @@ class _Tries:
             # No uuid of a server looks like this.
             names = [f"+{number}" for number in range(more)]
             host.consume_all(names, self._demand.need, flavorid=self._flavorid)
-        found = ((one.name, one.examine(host, self._demand)) for one in self._applied)
-        return [(name, why) for name, why in found if why is not None]
+        found = [(one.name, one.examine(host, self._demand)) for one in self._applied]
+        return [
+            (name, why)
+            for name, why in found
+            if why is not None and not (more and why.code in _PASSING)
+        ]
 
     def count(self, guess: int) -> int:
         """Return the least number after which the next server is refused; above MOST: none."""

@@ -50,7 +50,9 @@ def _summary(found: Examination) -> str:
 
 def _host(each: HostVerdict, found: Examination, *, here: bool) -> Json:
     made = found.decision
-    more = [f"{text}." for text in verdict.negative(each.room)]
+    # Of a resource that is refused the reason itself tells what is negative.
+    others = [reason for reason in each.room if not reason.code.startswith("not_enough_")]
+    more = [f"{text[:1].upper()}{text[1:]}." for text in verdict.negative(others)]
     if here:
         more.insert(0, "The server is on this host already, and counted in what is used there.")
     if each.selected:

@@ -7,13 +7,9 @@ one moment to the next. Requests without group and hints cost nothing here.
 
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
-from novalite.db import server_groups
+from novalite.db import companions, server_groups
 from novalite.db.engine import Database
 from novalite.objects.request_spec import RequestSpec
-
-_HINTS = ("same_host", "different_host")
 
 
 def fill(database: Database, specs: Sequence[RequestSpec]) -> None:
@@ -21,29 +17,9 @@ def fill(database: Database, specs: Sequence[RequestSpec]) -> None:
 
     :raises exception.DatabaseUnavailable: nothing is set
     """
-    grouped = [spec for spec in specs if spec.scheduler_hints.get("group")]
-    hinted = [spec for spec in specs if _named(spec)]
-    if grouped or hinted:
-        database.read(lambda conn: _fill(conn, grouped, hinted))
-
-
-def _fill(conn: sa.Connection, grouped: list[RequestSpec], hinted: list[RequestSpec]) -> None:
-    groups = server_groups.for_requests(conn, [spec.instance_uuid for spec in grouped])
-    for spec in grouped:
-        spec.instance_group = groups.get(spec.instance_uuid)
-    names = sorted({name for spec in hinted for name in _named(spec)})
-    hosts = server_groups.hosts_of(conn, names)
-    for spec in hinted:
-        spec.hinted_hosts = {name: hosts[name] for name in _named(spec) if name in hosts}
-
-
-def _named(spec: RequestSpec) -> list[str]:
-    """Return the servers that the hints name: one, or a list."""
-    found: list[str] = []
-    for hint in _HINTS:
-        named = spec.scheduler_hints.get(hint) or []
-        found += [named] if isinstance(named, str) else named
-    return found
+    needing = [spec for spec in specs if companions.needed(spec)]
+    if needing:
+        database.read(lambda conn: companions.fill(conn, needing))
 
 
 def guarded(spec: RequestSpec) -> str | None:

@@ -19,10 +19,10 @@ SUCCESS = Decision(
         FilterCount("RamFilter", 3, 2, {"not_enough_memory": 1}),
     ],
     misses=[Miss("h3", "h3", [("RamFilter", SHORT)], "2.7")],
-    weighers=[("RAMWeigher", 1.0), ("DiskWeigher", -2.0)],
+    weighers=[("RAMWeigher", 1.0), ("DiskWeigher", -2.0), ("IoOpsWeigher", -1.0)],
     weights=[
-        Weighed("h1", "n1", 1.0, [900, 20], [1.0, 0.0], "1.4"),
-        Weighed("h2", "h2", -2.0, [100, 40.5], [0.0, 1.0], "1.5"),
+        Weighed("h1", "n1", 1.0, [900, 20, 3], [1.0, 0.0, 0.0], "1.4"),
+        Weighed("h2", "h2", -2.0, [100, 40.5, 3], [0.0, 1.0, 0.0], "1.5"),
     ],
     room=[Reason("enough_memory", 2048, 7168.0, 15360.0, 10240, 1.5, 10752, 512)],
     picture_age=0.25,
@@ -38,12 +38,14 @@ TABLES = """\
       nearest that were not taken  filter     reason             need  have  limit  total  ratio   used  reserved
       h3                           RamFilter  not_enough_memory  2048  1536  24576  16384    1.5  23040       512
       h3: free memory is -6656 MB, which is no error: 23040 MB are promised and there are 16384 MB; ram_allocation_ratio 1.5 allows to promise 24576 MB, so 1536 MB can still be taken
-      h3 would take it after: raise ram_allocation_ratio from 1.5 to 1.54, or free 512 MB
+      h3: the server would be let in after: raise ram_allocation_ratio from 1.5 to 1.54, or free 512 MB
 
-      best hosts    weight  RAMWeigher               DiskWeigher
-      h1 (node n1)       1  900 -> 1.000 x 1 = 1     20 -> 0.000 x -2 = 0
-      h2                -2  100 -> 0.000 x 1 = 0     40.5 -> 1.000 x -2 = -2
-      (raw -> normalised x multiplier = weighted)
+      best hosts   x   h1 (node n1)      h2
+      RAMWeigher   1   900 -> 1.000 = 1  100 -> 0.000 = 0
+      DiskWeigher  -2  20 -> 0.000 = 0   40.5 -> 1.000 = -2
+      weight           1                 -2
+      (raw -> normalised = weighted, times x)
+      The same for all hosts: IoOpsWeigher
 
       Chosen: h1 (node n1)
       resource   need  total  x ratio  = limit   used  reserved  free  usable
@@ -73,14 +75,16 @@ def test_a_host_that_was_alone_has_no_numbers_and_a_forced_one_no_room():
         host="h1",
         node="h1",
         forced=True,
+        violated=[("RamFilter", SHORT)],
         filters=[FilterCount("force_hosts", 1, 1, {})],
         weighers=[("RAMWeigher", 1.0)],
         weights=[Weighed("h1", "h1", 0.0, [], [])],
     )
     text = printed(made)
     assert "filters were skipped, no limits set" in text
-    assert "      Chosen: h1\n" in text
-    assert "resource" not in text and " -> " not in text.replace("(raw -> normalised", "")
+    assert "      Chosen: h1\n      RamFilter would have refused it: not enough memory: " in text
+    assert "      h1 was the only one left: there was nothing to weigh\n" in text
+    assert "resource" not in text and " -> " not in text
 
 
 def test_columns_of_numbers_stand_to_the_right():

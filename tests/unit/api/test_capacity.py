@@ -133,8 +133,8 @@ class TestWhyNot:
                 "free": 236,
             }
         ]
-        assert host["more"][0].startswith("free memory is -7916 MB, which is no error")
-        assert host["more"][1].startswith("If the request names it (availability_zone nova:h2)")
+        assert "free is -7916 MB, which is no error" in host["summary"]
+        assert host["more"][0].startswith("If the request names it (availability_zone nova:h2)")
         assert found["decision"]["survivors"] == 1
         text = text_of(body)
         assert text.startswith(host["summary"])
@@ -154,6 +154,11 @@ class TestWhyNot:
             "The server is on this host already, and counted in what is used there."
         ]
         assert "RAMWeigher" in text_of(body)
+
+    def test_a_negative_value_that_does_not_matter_is_told_too(self, full):
+        full.schedulers.states = [fakes.host_state("h1", local_gb_used=300, vcpus_used=9)]
+        [host] = why_not(full, full.boot(MEMBER), "h1")["why_not"]["hosts"]
+        assert host["more"][0].startswith("Free vcpus are -1 vcpus, which is no error: 9 vcpus are")
 
     def test_all_hosts_each_once(self, full):
         body = why_not(full, full.boot(MEMBER, name="web"))
@@ -192,6 +197,18 @@ class TestWhyNot:
         )
         [host] = why_not(full, uuid, "h1")["why_not"]["hosts"]
         assert [each["filter"] for each in host["reasons"]] == ["RetryFilter"]
+
+    def test_other_members_of_the_group_are_known(self, full):
+        body = {"server_group": {"name": "g", "policies": ["anti-affinity"]}}
+        made = full.call("POST", "/os-server-groups", body, user=MEMBER)
+        hints = {"group": made.json["server_group"]["id"]}
+        first, second = (
+            full.create(user=MEMBER, hints=hints).json["server"]["id"] for _number in range(2)
+        )
+        full.change(first, host="h1", node="h1")
+        [host] = why_not(full, second, "h1")["why_not"]["hosts"]
+        assert [each["code"] for each in host["reasons"]] == ["group_anti_affinity"]
+        assert host["changes"][0]["option"] == "max_server_per_host of the group"
 
     def test_an_unknown_host_or_parameter_is_400(self, full):
         uuid = full.boot(MEMBER)

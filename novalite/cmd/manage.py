@@ -41,9 +41,9 @@ def main(argv: list[str] | None = None) -> None:
     checks: list[load.Rule] = [rules.check_database]
     register: list[load.Register] = []
     if "bus" in words:
+        concurrency.hush()
         from novalite.conf import messaging
 
-        concurrency.hush()
         checks.append(rules.check_bus)
         register.append(messaging.register_opts)
     try:

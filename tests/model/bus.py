@@ -110,8 +110,22 @@ def _is_old(found: Moves, state: State, message: Message) -> bool:
 
 def _begin(found: Moves, state: State, message: Message, kind: str) -> None:
     """At the conductor (rule 1)."""
+    waits = state.open and state.started and not state.begun
+    mine = waits and message.attempt == state.attempt and not _is_old(found, state, message)
+    if mine and state.may("refusal"):
+        _misplaced(found, State(state.key()), message)
     answer = None if _is_old(found, state, message) else _begin_verdict(found, state, message)
     _answer(found, state, message, kind, answer)
+
+
+def _misplaced(found: Moves, state: State, message: Message) -> None:
+    """The policy of the server's group forbids the host: the attempt is left with the answer."""
+    state.spend("refusal")
+    state.leave(found.wording)
+    state.failures += 1
+    if state.failures >= MOST_FAILURES:
+        state.fail(found.wording)
+    _answer(found, state, message, "fault", "SUPERSEDED (left)")
 
 
 def _begin_verdict(found: Moves, state: State, message: Message) -> str:

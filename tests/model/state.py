@@ -27,7 +27,7 @@ FAULTS = (
     "partition",  # a host is cut off from the bus
     "slow",  # a verdict falls although what it waits for is only slow
     "spawn_fails",
-    "refusal",  # a claim is refused
+    "refusal",  # a claim is refused, by the host or by the policy of a server group
     "destroy_fails",
     "delete",  # the user deletes the server
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """/os-server-groups: policies for where servers run relative to each other.
 
-The policy is stored and shown; no filter looks at it yet (docs/api.md).
+Filters and weighers keep to them; db/server_groups.py has the last word.
 """
 
 import uuid

@@ -66,6 +66,21 @@ class TestAtRest:
         assert told(made) == (f"web is ACTIVE on h1 (node n1){text}", [], [])
         assert told(made, admin=False) == (f"web is ACTIVE{text}", [], [])
 
+    def test_on_a_host_that_was_named(self):
+        for violated, words in (
+            ([], "the filters, not asked, had agreed."),
+            (
+                [("ComputeFilter", Reason("host_disabled")), ("IoOpsFilter", Reason("busy"))],
+                "filters that were skipped refuse it: ComputeFilter: the host is disabled; "
+                "IoOpsFilter: busy.",
+            ),
+        ):
+            made = Decision(hosts=2, survivors=1, host="h1", forced=True, violated=violated)
+            chosen = event(history.SCHEDULE, host="c", decision=base.encode(made))
+            done = facts(action(state=D, finish=91.0, events=[chosen]), vm_state="active")
+            assert told(done)[1] == [f"h1 was named in the request; {words}"]
+            assert told(done, admin=False)[1] == []
+
     def test_on_a_host_that_is_silent(self):
         made = facts(vm_state="active", host="h1", services=[service(age=80.0)])
         sentence, [more], advice = told(made)

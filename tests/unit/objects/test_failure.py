@@ -4,6 +4,7 @@
 import pytest
 
 from novalite import exception
+from novalite.db import server_groups
 from novalite.objects import failure
 from novalite.virt.libvirt.config import CpuPolicy
 
@@ -33,6 +34,11 @@ CPU = (
 )
 def test_our_errors_have_a_kind(error, code):
     assert failure.of(error.message()).code == code
+
+
+@pytest.mark.parametrize("words", server_groups.HARD.values())
+def test_a_policy_of_a_group_is_no_fault_of_the_host(words):
+    assert failure.of(words) is failure.GROUP
 
 
 def test_other_errors_too():

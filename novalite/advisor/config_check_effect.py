@@ -29,6 +29,7 @@ _RESERVED = {
     "reserved_host_disk_mb": Resource.DISK,
     "reserved_host_cpus": Resource.VCPU,
 }
+_WORDS = {Resource.MEMORY: "memory", Resource.DISK: "disk", Resource.VCPU: "vcpus"}
 Effect = Callable[[Settings, str, Totals], list[str]]
 
 
@@ -53,14 +54,19 @@ def _capacity(settings: Settings, name: str, totals: Totals) -> list[str]:
     unit = capacity.UNITS[resource]
     wanted = SERVER[list(Resource).index(resource)]
     host = "the host" if known else "for example a host"
+    of = f" of {resource}" if resource is not Resource.VCPU else ""
     lines = [
-        f"{host} with {now.total:g} {unit} of {resource}: limit {now.limit:g} {unit}, "
-        f"{now.used:g} {unit} kept back, {now.usable:g} {unit} for servers; one server at most "
+        f"{host} with {now.total:g} {unit}{of}: limit {now.limit:g} {unit}, {now.used:g} {unit} "
+        f"kept back, {now.usable:g} {unit} for servers; one server at most "
         f"{max(now.largest, 0):g} {unit}",
         f"it takes {now.how_many(wanted)} servers of {wanted} {unit}",
     ]
     if before != now:
         lines[1] += f" by its {resource}; with the default ({default}) {before.how_many(wanted)}"
+    names = settings.value("filter_scheduler", "enabled_filters") or []
+    able, _ratio_option = LOOK_AT[_WORDS[resource]]
+    if not set(able) & set(names):
+        lines.append(f"but without {able[0]} in enabled_filters {resource} has no limit at all")
     return lines
 
 

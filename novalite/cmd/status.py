@@ -18,6 +18,11 @@ from typing import NoReturn
 
 from oslo_config import cfg
 
+from novalite import concurrency
+
+# Libraries talk at their import about a thread backend that is not used here.
+concurrency.hush()
+
 from novalite import conf as conf_module
 from novalite import exception
 from novalite.api import policy, quotas

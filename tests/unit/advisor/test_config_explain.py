@@ -60,6 +60,14 @@ def test_former_names_and_sections_lead_to_the_option(
     assert "up to 6 alternates" in said
 
 
+def test_a_ratio_that_no_filter_looks_at(known: Known, tmp_path: Path) -> None:
+    file = tmp_path / "nova.conf"
+    file.write_text("[filter_scheduler]\nenabled_filters = ComputeFilter,RamFilter\n")
+    said = text(known, [str(file)], "cpu_allocation_ratio")
+    assert "but without CoreFilter in enabled_filters vcpu has no limit at all" in said
+    assert "no limit" not in text(known, [str(file)], "ram_allocation_ratio")
+
+
 def test_the_environment_wins(known: Known, paths: list[str]) -> None:
     said = text(known, paths, "report_interval", OS_DEFAULT__REPORT_INTERVAL="9")
     assert said.startswith("[DEFAULT] report_interval = 9\n")

@@ -2,8 +2,8 @@
 """``tox -e bench``: prints the speed table and the same as JSON; asserts nothing.
 
 With NOVALITE_LOADGEN=PATH the load generator at PATH measures the boots too, for a comparison with
-another cloud that it was run against. With NOVALITE_NOVA_PYTHON=PATH the scheduler's core is measured
-beside that of Nova, which that Python must have.
+another cloud that it was run against. With NOVALITE_NOVA_PYTHON=PATH the scheduler's core is
+measured beside that of Nova, which that Python must have.
 """
 
 import argparse
@@ -70,8 +70,8 @@ def _core(_broker: Broker, _count: int) -> list[rows.Row]:
     found = []
     for (hosts, stream), (must, goal) in scheduler_core.GOALS.items():
         theirs = "-"
-        if python:
-            theirs = f"{scheduler_core.nova(Path(python), hosts, stream, 4.0):.1f}"
+        if python and (rate := scheduler_core.nova(Path(python), hosts, stream, 4.0)):
+            theirs = f"{rate:.1f}"
         row = rows.Row(
             f"scheduler core, decisions per CPU second, {hosts} hosts, {stream}",
             theirs,

@@ -357,7 +357,8 @@ class Walk:
     # The walk
 
     def go(self):
-        often = [self.audit, self.message, self.message, self.report, self.report, self.job, self.job]
+        often = [self.message, self.message, self.report, self.report, self.job, self.job]
+        often.append(self.audit)
         mend = [self.heal, self.heal, self.restart, self.restart, self.move, self.clean]
         harm = [self.old_message, self.fail_spawn, self.cut_off, self.kill, self.delete]
         for _ in range(STEPS):

@@ -53,7 +53,10 @@ class Miss(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """One host that was weighed; ``raw`` and ``normalised`` are in the order of the weighers."""
+    """One host that was weighed; ``raw`` and ``normalised`` are in the order of the weighers.
+
+    ``multipliers`` are those in force on the host if its aggregates replace some, else None.
+    """
 
     host: str
     node: str
@@ -61,6 +64,7 @@ class Weighed(NamedTuple):
     raw: list[float]
     normalised: list[float]
     picture: str = ""
+    multipliers: list[float] | None = None
 
 
 @base.register
@@ -195,15 +199,18 @@ class Decision:
             parts = ", ".join(
                 f"{name} {number(raw)} -> {normalised:.3f} x {number(multiplier)} = "
                 f"{multiplier * normalised:.3f}"
-                for (name, multiplier), raw, normalised in zip(
-                    # A host that was not weighed against any other has no numbers.
-                    self.weighers,
-                    row.raw,
-                    row.normalised,
-                    strict=bool(row.raw),
-                )
+                for name, multiplier, raw, normalised in self._columns(row)
             )
             yield f"Weight {row.total:.4f} {where(row.host, row.node)}: {parts}"
+
+    def _columns(self, row: Weighed) -> Iterable[tuple[str, float, float, float]]:
+        """Return name, multiplier, raw and normalised weight of each weigher on one host.
+
+        A host that was not weighed against any other has no numbers.
+        """
+        names = [name for name, _multiplier in self.weighers]
+        multipliers = row.multipliers or [multiplier for _name, multiplier in self.weighers]
+        return zip(names, multipliers, row.raw, row.normalised, strict=bool(row.raw))
 
     def tenant_view(self) -> dict[str, Any]:
         """Return what a tenant may see: codes and counts, no host and no size of one.
@@ -236,7 +243,6 @@ class Decision:
 
     def weighed_view(self, row: Weighed) -> dict[str, Any]:
         """Return the weights of one host under names: raw, normalised, multiplied, in all."""
-        columns = zip(self.weighers, row.raw, row.normalised, strict=bool(row.raw))
         return {
             "host": row.host,
             "node": row.node,
@@ -250,7 +256,7 @@ class Decision:
                     "normalised": normalised,
                     "weighted": round(multiplier * normalised, 6),
                 }
-                for (name, multiplier), raw, normalised in columns
+                for name, multiplier, raw, normalised in self._columns(row)
             ],
         }
 
@@ -323,5 +329,6 @@ def _with_few_codes(count: FilterCount) -> FilterCount:
 def _shorten(rows: list[Any], least: int, excess: int) -> int:
     """Drop rows from the end until *excess* bytes are saved; return what is still too much."""
     while excess > 0 and len(rows) > least:
-        excess -= _size(rows.pop()) + 1
+        # With each row but the last its comma goes.
+        excess -= _size(rows.pop()) + bool(rows)
     return excess

@@ -238,6 +238,8 @@ class Shortlist:
         if self._ranking is None:
             return Weighed(host.host, host.node, 0.0, [], [], _picture(host))
         total, raw, shares = self._ranking.weights(index)
+        usual = [weigher.multiplier for weigher in self._weighers]
+        here = [weigher.multiplier_on(host) for weigher in self._weighers]
         return Weighed(
             host.host,
             host.node,
@@ -245,6 +247,7 @@ class Shortlist:
             [round(weight, 6) for weight in raw],
             [round(share, 6) for share in shares],
             _picture(host),
+            None if here == usual else here,
         )
 
     def difference(self, other: "Shortlist") -> str | None:

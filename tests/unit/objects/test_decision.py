@@ -172,7 +172,15 @@ def test_rows_have_the_fields_that_are_stored():
     )
     assert FilterCount._fields == ("filter", "start", "end", "codes")
     assert Miss._fields == ("host", "node", "reasons", "picture")
-    assert Weighed._fields == ("host", "node", "total", "raw", "normalised", "picture")
+    assert Weighed._fields == (
+        "host",
+        "node",
+        "total",
+        "raw",
+        "normalised",
+        "picture",
+        "multipliers",
+    )
     assert Need._fields == ("memory_mb", "disk_gb", "vcpus")
 
 
@@ -250,3 +258,21 @@ def test_a_usual_decision_fits_whole():
     made.weighers = [("RAMWeigher", 1.0), ("CPUWeigher", 1.0), ("DiskWeigher", 1.0)]
     made.room = [MEMORY, DISK, MEMORY]
     assert made.bound().weights == weights
+
+
+def test_multipliers_of_aggregates_are_shown_where_they_count():
+    made = Decision(
+        hosts=2,
+        survivors=2,
+        weighers=[("RAMWeigher", 1.0), ("CPUWeigher", 2.0)],
+        weights=[
+            Weighed("h1", "h1", -2.5, [10, 4], [1.0, 1.0], "1.1", [-4.5, 2.0]),
+            Weighed("h2", "h2", 0.5, [5, 0], [0.5, 0.0], "1.1"),
+        ],
+    )
+    for each in (made, base.decode(base.encode(made))):
+        first, second = each.admin_view()["weights"]
+        assert [one["multiplier"] for one in first["weighers"]] == [-4.5, 2.0]
+        assert sum(one["weighted"] for one in first["weighers"]) == first["total"]
+        assert [one["multiplier"] for one in second["weighers"]] == [1.0, 2.0]
+        assert "RAMWeigher 10 -> 1.000 x -4.5 = -4.500" in each.text()

@@ -45,6 +45,7 @@ def decide(hosts, demand, filters, weighers, count=5, rooms=None):
                 [round(column[position], 6) for column in raw],
                 [round(column[position], 6) for column in shares],
                 picture(hosts[survivors[position]]),
+                multipliers(hosts[survivors[position]], weighers),
             )
             for position in ranked[: decisions.TOP]
         ],
@@ -81,6 +82,12 @@ def weigh(hosts, demand, weighers):
         raw.append(column)
         shares.append(share)
     return totals, raw, shares
+
+
+def multipliers(host, weighers):
+    """Return the multipliers in force on a host if they are not the usual ones."""
+    here = [weigher.multiplier_on(host) for weigher in weighers]
+    return None if here == [weigher.multiplier for weigher in weighers] else here
 
 
 def counts(left, filters, misses):

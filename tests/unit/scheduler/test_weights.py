@@ -172,6 +172,16 @@ def test_an_aggregate_turns_stacking_on_for_its_hosts():
     assert best([empty.copy(), fakes.host_state("half", memory_mb_used=8192)], ram=1.0) == "half"
 
 
+def test_a_decision_shows_the_multipliers_in_force():
+    hosts = [in_aggregates("h1", "-1"), fakes.host_state("h2", memory_mb_used=8192)]
+    pipeline = fakes.Pipeline([], weights.load({"ram_weight_multiplier": 2.0}))
+    decision = pipeline.schedule(hosts, [fakes.spec()]).decisions[0]
+    shown = {row.host: row.multipliers for row in decision.weights}
+    assert shown == {"h1": [-1.0], "h2": None}
+    for row in decision.admin_view()["weights"]:
+        assert row["total"] == sum(each["weighted"] for each in row["weighers"])
+
+
 def test_a_multiplier_of_0_is_run_where_an_aggregate_gives_it_another():
     option = "num_instances_weight_multiplier"
     loaded = weights.load({"ram_weight_multiplier": 1.0})

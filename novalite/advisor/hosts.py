@@ -48,6 +48,7 @@ def _capacity_of(host: Json) -> Iterator[Line]:
     yield from rows(
         headings, [(*sums(each), each["count"]) for each in host["resources"]], indent="  "
     )
+    yield from _notes(host["resources"], "  ")
     yield Line(f"  what binds: {host['binds_text']}")
     yield from (Line(f"  {text}") for text in host["more"])
 
@@ -77,6 +78,7 @@ def _one(found: Json, host: Json) -> Iterator[Line]:
     yield from rows(("filter", "says"), [*refused, *passed])
     yield Line("")
     yield from rows(HEADINGS, [sums(each) for each in host["resources"]])
+    yield from _notes(host["resources"], "")
     for weights in host["weights"]:
         yield Line("")
         yield from weighers(weights)
@@ -107,6 +109,12 @@ def weighers(weights: Json, indent: str = "") -> Iterator[Line]:
     ]
     yield from rows(("weigher", *names), table, indent)
     yield Line(f"{indent}weight {number(weights['total'])}")
+
+
+def _notes(resources: list[Json], indent: str) -> Iterator[Line]:
+    for each in resources:
+        if each["note"]:
+            yield Line(f"{indent}{each['resource']}: {each['note']}")
 
 
 def place(host: Json) -> str:

@@ -46,6 +46,7 @@ def resource(reason: Reason) -> dict[str, Any]:
         "free": total - used,
         "usable": usable,
         "one_server": reason.have,
+        "note": reason.detail,
     }
 
 

@@ -176,6 +176,10 @@ def room(pipeline: Pipeline, host: HostState, need: Need) -> list[Reason]:
         pipeline.rooms(host), need, reason.sums(host.picture, pipeline.rooms(host)), strict=True
     ):
         why = reason.shortage(reason.TOO_LITTLE[limits.resource], amount, numbers)
+        if limits.beside:
+            # Here used is what the books say; a refusal adds what comes along with the server.
+            note = f"{reason.number(limits.beside)} more for each server beside its flavor"
+            why = why._replace(used=limits.used, detail=note)
         if limits.limit is None:
             why = why._replace(code=f"unlimited_{limits.resource.value}", have=None)
         elif limits.fits(amount):

@@ -57,6 +57,7 @@ class TestCapacity:
             "free": 15872,
             "usable": 24064.0,
             "one_server": 16384,
+            "note": None,
             "count": 47,
         }
         assert [each["code"] for each in found["hosts"][2]["binds"]] == ["host_down"]
@@ -69,6 +70,17 @@ class TestCapacity:
             "taken"
         ]
         assert host["binds_text"].startswith("RamFilter: not enough memory: 512 MB requested, 276")
+
+    def test_what_each_server_takes_beside_its_flavor_is_told(self, full):
+        full.schedulers.states = [fakes.host_state("h1", guest_overhead_mb=100)]
+        body = capacity(full)
+        [host] = body["capacity"]["hosts"]
+        memory = host["resources"][0]
+        assert (host["count"], memory["used"], memory["usable"]) == (39, 512, 24064.0)
+        note = "100 more for each server beside its flavor"
+        assert memory["note"] == note
+        text = "\n".join(line.text for line in rendered.capacity(body))
+        assert f"  memory: {note}\n" in text
 
     def test_passes_on_what_is_asked(self, full):
         capacity(full, imageRef=BIG_IMAGE, availability_zone="z", volume_backed="yes", hosts=[])

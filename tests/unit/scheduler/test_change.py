@@ -49,8 +49,9 @@ def resources(draw, most, least_over):
     disk=resources(10**5, -3),
     vcpu=resources(500, -3),
     least=st.none() | st.integers(-100, 10**5),
+    beside=st.integers(0, 300),
 )
-def test_the_smallest_change_lets_the_server_in(memory, disk, vcpu, least):
+def test_the_smallest_change_lets_the_server_in(memory, disk, vcpu, least, beside):
     picture = fakes.node(
         memory_mb=memory[0],
         memory_mb_used=memory[1],
@@ -62,6 +63,7 @@ def test_the_smallest_change_lets_the_server_in(memory, disk, vcpu, least):
         vcpus_used=vcpu[1],
         cpu_allocation_ratio=vcpu[2],
         disk_available_least=least,
+        guest_overhead_mb=beside,
     )
     spec = fakes.spec(memory_mb=memory[3], root_gb=disk[3], vcpus=vcpu[3])
     outcome = fakes.pipeline(FILTERS).schedule([fakes.HostState(picture)], [spec])

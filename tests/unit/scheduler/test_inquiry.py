@@ -44,9 +44,12 @@ def booted(host, spec, names):
     need=st.tuples(st.integers(64, 900), st.integers(0, 9), st.integers(1, 3)),
     least=st.none() | st.integers(-5, 40),
     selected=st.integers(0, 3),
+    beside=st.integers(0, 200),
     extra=st.sampled_from([(), (f"{__name__}:AtMostFive",)]),
 )
-def test_as_many_fit_as_can_really_be_placed(total, used, ratios, need, least, selected, extra):
+def test_as_many_fit_as_can_really_be_placed(
+    total, used, ratios, need, least, selected, beside, extra
+):
     host = fakes.host_state(
         memory_mb=total[0],
         local_gb=total[1],
@@ -58,6 +61,7 @@ def test_as_many_fit_as_can_really_be_placed(total, used, ratios, need, least, s
         disk_allocation_ratio=ratios[1],
         cpu_allocation_ratio=ratios[2],
         disk_available_least=least,
+        guest_overhead_mb=beside,
     )
     spec = fakes.spec("new", memory_mb=need[0], root_gb=need[1], vcpus=need[2])
     for number in range(selected):

@@ -28,7 +28,7 @@ def read(rows: Rows, stores: dict[str, Path]) -> Books:
     """
     books = Books(guests={host: _guests(file) for host, file in stores.items()})
     live = rows(
-        "select uuid, host, node, vm_state, vcpus, memory_mb, flavor from instances "
+        "select uuid, host, node, vm_state, vcpus, memory_mb, flavor, image_ref from instances "
         "where not deleted"
     )
     books.servers = {row["uuid"]: row["host"] for row in live}
@@ -73,7 +73,9 @@ def _compare_guests(books: Books, live: list[dict[str, Any]]) -> None:
 
 def _wanted(row: dict[str, Any]) -> dict[str, int]:
     flavor = row["flavor"] if isinstance(row["flavor"], dict) else json.loads(row["flavor"])
-    disk = flavor["root_gb"] + flavor["ephemeral_gb"] + -(-flavor["swap_mb"] // 1024)
+    # A volume-backed server, which has no image, has no local root disk.
+    root = flavor["root_gb"] if row["image_ref"] else 0
+    disk = root + flavor["ephemeral_gb"] + -(-flavor["swap_mb"] // 1024)
     return {"VCPU": row["vcpus"], "MEMORY_MB": row["memory_mb"], "DISK_GB": disk}
 
 
@@ -108,7 +110,9 @@ def _compare_nodes(books: Books, live: list[dict[str, Any]], nodes: list[dict[st
         sums = {name: sum(want[name] for want in mine) for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
         wanted = {
             "vcpus_used": picture["reserved_host_cpus"] + sums["VCPU"],
-            "memory_mb_used": picture["reserved_host_memory_mb"] + sums["MEMORY_MB"],
+            "memory_mb_used": picture["reserved_host_memory_mb"]
+            + sums["MEMORY_MB"]
+            + picture["guest_overhead_mb"] * len(mine),
             "local_gb_used": -(-picture["reserved_host_disk_mb"] // 1024) + sums["DISK_GB"],
             "running_vms": len(mine),
         }

@@ -233,8 +233,16 @@ class Things:
         for node in admin.get("/os-hypervisors")["hypervisors"]:
             self.values["hypervisor_id"] = str(node["id"])
         admin.microversion("2.53")
+        self._aggregate()
         self._group()
         self._server()
+
+    def _aggregate(self) -> None:
+        found = self._admin.get("/os-aggregates")["aggregates"]
+        if not found:
+            body = {"aggregate": {"name": "a"}}
+            found = [self._admin.post("/os-aggregates", body)["aggregate"]]
+        self.values["aggregate_id"] = str(found[0]["id"])
 
     def _group(self) -> None:
         found = self.api.get("/os-server-groups")["server_groups"]

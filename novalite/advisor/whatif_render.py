@@ -65,7 +65,7 @@ def _summary(body: Json) -> Iterator[Line]:
         for what in ("average", "most", "imbalance"):
             before, after = (side["fill_percent"][resource][what] for side in (old, new))
             rows.append((f"{resource} fill, {what} %", before, after))
-    rows.append(("seconds", old["seconds"], new["seconds"]))
+    rows.append(("CPU seconds", old["cpu_seconds"], new["cpu_seconds"]))
     shown = [(*row, row[2] - row[1]) for row in rows[:-1]] + [(*rows[-1], None)]
     yield from columns.rows(("", "old", "new", "change"), shown, "  ")
     yield Line("")

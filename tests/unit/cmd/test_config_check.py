@@ -2,6 +2,8 @@
 """``novalite-status config``: words, exit codes, both formats."""
 
 import json
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from novalite.cmd import status
 
 DATA = Path(__file__).parents[2] / "data"
+DOCS = Path(__file__).parents[3] / "docs" / "operators.md"
 
 
 def run(*words: str) -> int:
@@ -72,3 +75,15 @@ def test_the_host_of_the_words_is_used(capsys: pytest.CaptureFixture[str], tmp_p
     assert run("check", str(file)) == 0
     assert run("check", str(file), "--host-vcpus", "8") == 1
     assert "the host has 8" in capsys.readouterr().out
+
+
+def test_the_guide_shows_what_is_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(DATA)
+    pattern = r"(?m)^    \$ novalite-status config (.*)\n((?:    [^$].*\n)+)"
+    shown = re.findall(pattern, DOCS.read_text())
+    assert [words.split()[0] for words, _output in shown] == ["check", "explain", "explain"]
+    for words, output in shown:
+        run(*words.split())
+        assert capsys.readouterr().out == textwrap.dedent(output)

@@ -21,13 +21,13 @@ class Front:
     :param most: entries held after :meth:`fill`
     """
 
-    __slots__ = ("_entries", "_limit", "_most")
+    __slots__ = ("_entries", "_most", "limit")
 
     def __init__(self, most: int, entries: Iterable[Entry]):
         self._most = most
         self._entries: list[Entry] = []
         # No entry beyond the front is less than this one; None: there is none beyond.
-        self._limit: Entry | None = None
+        self.limit: Entry | None = None
         self.fill(entries)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -41,20 +41,15 @@ class Front:
         """The least entry of all; there must be one in the front."""
         return self._entries[0]
 
-    @property
-    def limit(self) -> Entry | None:
-        """An entry that none beyond the front is less than; None if none is beyond."""
-        return self._limit
-
     def fill(self, entries: Iterable[Entry]) -> None:
         """Begin anew with the whole collection."""
         self._entries = heapq.nsmallest(self._most + 1, entries)
-        self._limit = None
+        self.limit = None
         self._cut(self._most)
 
     def add(self, entry: Entry) -> None:
         """Take an entry that came to the collection."""
-        if self._limit is not None and entry >= self._limit:
+        if self.limit is not None and entry >= self.limit:
             return
         bisect.insort(self._entries, entry)
         if len(self._entries) > 2 * self._most:
@@ -62,7 +57,7 @@ class Front:
 
     def discard(self, entry: Entry) -> None:
         """Let go an entry that left the collection."""
-        if self._limit is not None and entry > self._limit:
+        if self.limit is not None and entry > self.limit:
             return
         position = bisect.bisect_left(self._entries, entry)
         if position < len(self._entries) and self._entries[position] == entry:
@@ -70,5 +65,5 @@ class Front:
 
     def _cut(self, most: int) -> None:
         if len(self._entries) > most:
-            self._limit = self._entries[most]
+            self.limit = self._entries[most]
             del self._entries[most:]

@@ -70,22 +70,32 @@ class Ranking:
             return shares
         low = float(min(raw) if weigher.minval is None else weigher.minval)
         high = float(max(raw) if weigher.maxval is None else weigher.maxval)
-        span, multiplier, pairs = (
-            high - low,
-            weigher.multiplier,
-            zip(self._totals, raw, strict=True),
-        )
-        if not span:
-            return low, high
-        # Weigher.normalise() and Weigher.weighted(), written out: this runs for every host.
-        if weigher.option in self._options:
-            self._totals = [
-                total + weigher.multiplier_on(host) * ((weight - low) / span)
-                for (total, weight), host in zip(pairs, hosts, strict=True)
-            ]
-        else:
-            self._totals = [total + multiplier * ((weight - low) / span) for total, weight in pairs]
+        if low != high:
+            self._totals = self._summed(weigher, hosts, raw, low, high - low)
         return low, high
+
+    def _summed(
+        self,
+        weigher: Weigher,
+        hosts: Sequence[HostState],
+        raw: list[float],
+        low: float,
+        span: float,
+    ) -> list[float]:
+        """Return the totals with the weigher's part.
+
+        Weigher.normalise() and Weigher.weighted(), written out: this runs for every host.
+        """
+        multiplier, pairs = weigher.multiplier, zip(self._totals, raw, strict=True)
+        if weigher.option in self._options:
+            on = map(weigher.multiplier_on, hosts)
+            return [
+                total + here * ((weight - low) / span)
+                for (total, weight), here in zip(pairs, on, strict=True)
+            ]
+        if multiplier == 1.0 and low == 0.0:
+            return [total + weight / span for total, weight in pairs]
+        return [total + multiplier * ((weight - low) / span) for total, weight in pairs]
 
     def best(self, count: int, shuffle: bool, rng: random.Random) -> list[int]:
         """Return the indexes of the *count* best hosts; see :meth:`Shortlist.best`."""
@@ -153,7 +163,11 @@ class KeptRanking:
         self._weighers = weighers
         self._columns = [weigher.column for weigher in weighers]
         self._bounds = [
-            (place, weigher.clamp)
+            (
+                place,
+                -math.inf if weigher.minval is None else weigher.minval,
+                math.inf if weigher.maxval is None else weigher.maxval,
+            )
             for place, weigher in enumerate(weighers)
             if weigher.minval is not None or weigher.maxval is not None
         ]
@@ -179,8 +193,11 @@ class KeptRanking:
         if not math.isfinite(sum(raw)):
             for weigher in self._weighers:
                 _column(weigher, alone, demand)
-        for place, clamp in self._bounds:
-            raw[place] = clamp(raw[place : place + 1])[0]
+        for place, least, greatest in self._bounds:
+            if raw[place] < least:
+                raw[place] = least
+            if raw[place] > greatest:
+                raw[place] = greatest
         multipliers = self._multipliers.get(host.joined)
         if multipliers is None:
             multipliers = tuple(weigher.multiplier_on(host) for weigher in self._weighers)
@@ -214,7 +231,9 @@ class KeptRanking:
             del alike[bisect.bisect_left(alike, index)]
         else:
             del self._alike[row]
-            self._front.discard((-self._base.total(row), row))
+            entry, limit = (-self._base.total(row), row), self._front.limit
+            if limit is None or entry <= limit:
+                self._front.discard(entry)
 
     def _enter(self, index: int, row: Row) -> None:
         alike = self._alike.get(row)
@@ -222,7 +241,9 @@ class KeptRanking:
             bisect.insort(alike, index)
         else:
             self._alike[row] = [index]
-            self._front.add((-self._base.total(row), row))
+            entry, limit = (-self._base.total(row), row), self._front.limit
+            if limit is None or entry < limit:
+                self._front.add(entry)
 
     # -- order
 

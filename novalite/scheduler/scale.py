@@ -76,7 +76,7 @@ class Ends:
     :param values: returns all weights as they are
     """
 
-    __slots__ = ("_greatest", "_highs", "_least", "_lows", "_values")
+    __slots__ = ("_fronts", "_greatest", "_highs", "_least", "_lows", "_values")
 
     def __init__(
         self,
@@ -89,23 +89,21 @@ class Ends:
         # Equal weights may be in a front and beyond it: it does not matter which of them goes.
         self._lows = None if least is not None else Front(_FRONT, values())
         self._highs = None if greatest is not None else Front(_FRONT, self._negated())
+        fronts = ((self._lows, 1), (self._highs, -1))
+        self._fronts = [(front, sign) for front, sign in fronts if front is not None]
 
     def _negated(self) -> Iterable[float]:
         return (-value for value in self._values())
 
     def replace(self, old: float | None, new: float | None) -> None:
         """Know of one weight less and one more; None is no weight."""
-        lows, highs = self._lows, self._highs
-        if new is not None:
-            if lows is not None:
-                lows.add(new)
-            if highs is not None:
-                highs.add(-new)
-        if old is not None:
-            if lows is not None:
-                lows.discard(old)
-            if highs is not None:
-                highs.discard(-old)
+        for front, sign in self._fronts:
+            # Most weights are far from the ends: what add() and discard() ask first, asked here.
+            limit = front.limit
+            if new is not None and (limit is None or sign * new < limit):
+                front.add(sign * new)
+            if old is not None and (limit is None or sign * old <= limit):
+                front.discard(sign * old)
 
     def ends(self) -> tuple[float, float]:
         """Return both ends of the scale, of which at least one weight must be."""

@@ -58,6 +58,8 @@ class Shortlist:
             for place, checked in enumerate(filters)
             if checked.applies(demand)
         ]
+        # Whether only aggregates make multipliers different from host to host.
+        self._usual = ranking.may_be_kept(weighers)
         # All of these are made when they are first asked for, and then kept.
         self._ranking: Ranking | KeptRanking | None = None
         self._codes: list[dict[str, int]] | None = None
@@ -139,7 +141,7 @@ class Shortlist:
             self._ranking.update(self._hosts, index, survives)
 
     def _keep_ranking(self) -> KeptRanking | None:
-        if not ranking.may_be_kept(self._weighers):
+        if not self._usual:
             return None
         return KeptRanking(self._hosts, self._survivors, self._demand, self._weighers)
 
@@ -238,8 +240,9 @@ class Shortlist:
         if self._ranking is None:
             return Weighed(host.host, host.node, 0.0, [], [], _picture(host))
         total, raw, shares = self._ranking.weights(index)
-        usual = [weigher.multiplier for weigher in self._weighers]
-        here = [weigher.multiplier_on(host) for weigher in self._weighers]
+        usual = here = [weigher.multiplier for weigher in self._weighers]
+        if not self._usual or host.joined.least:
+            here = [weigher.multiplier_on(host) for weigher in self._weighers]
         return Weighed(
             host.host,
             host.node,

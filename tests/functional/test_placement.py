@@ -173,7 +173,7 @@ class TestPlacement:
         )
         api.delete(server["id"])
         api.wait_gone(server["id"])
-        cloud.stop("compute3")
+        cloud.kill("compute3")
         assert api.request("DELETE", path).status == 204
         assert nodes_of(cloud, "compute3") == []
         assert api.get(f"/os-aggregates/{key}")["aggregate"]["hosts"] == []

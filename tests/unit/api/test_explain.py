@@ -147,6 +147,8 @@ decisions = st.builds(
             secret_number,
             st.lists(secret_number, min_size=1, max_size=1),
             st.lists(secret_number, min_size=1, max_size=1),
+            secret,
+            st.none() | st.lists(secret_number, min_size=1, max_size=1),
         ),
         max_size=2,
     ),

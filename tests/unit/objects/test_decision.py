@@ -214,6 +214,8 @@ large = st.builds(
             numbers,
             st.lists(numbers, min_size=6, max_size=6),
             st.lists(numbers, min_size=6, max_size=6),
+            st.sampled_from(["", "1.5"]),
+            st.none() | st.lists(numbers, min_size=6, max_size=6),
         ),
         max_size=5,
     ),

@@ -56,7 +56,9 @@ def _counts(decision: Json) -> list[tuple[Any, ...]]:
 
 def _misses(misses: list[Json]) -> Iterator[Line]:
     # That a host was not the one that was named needs no row: the counts say it.
-    misses = [miss for miss in misses if miss["reasons"][0]["code"] not in _OTHER_HOST]
+    misses = [
+        miss for miss in misses if miss["reasons"] and miss["reasons"][0]["code"] not in _OTHER_HOST
+    ]
     if not misses:
         return
     yield Line("")

@@ -402,8 +402,9 @@ GETS = (
     Row("GET", "/v2.1/os-availability-zone", _ZONES),
     Row("GET", "/v2.1/os-availability-zone/detail", _ZONES),
 )
-# The route of our own, which has no microversions; test_explain.py looks at it.
-OURS = frozenset(("/v2.1/servers/{server_id}/explain",))
+# The routes of our own, which have no microversions; test_explain.py and test_capacity.py look at
+# them.
+OURS = frozenset(("/v2.1/servers/{server_id}/explain", "/v2.1/servers/{server_id}/why-not"))
 
 # What POST and PUT answer; the bodies sent are in test_bodies.py.
 CHANGES = (

@@ -8,7 +8,7 @@ Called by ``novalite-status config explain``. The sums of capacity are those of
 from collections.abc import Callable
 from typing import Any
 
-from novalite.advisor.config_check_filters import LOOK_AT, general_multipliers
+from novalite.advisor.config_check_filters import LOOK_AT, bare, general_multipliers
 from novalite.advisor.config_check_finding import Totals
 from novalite.advisor.config_check_rules import RATIOS
 from novalite.advisor.config_check_settings import Settings
@@ -63,7 +63,7 @@ def _capacity(settings: Settings, name: str, totals: Totals) -> list[str]:
     ]
     if before != now:
         lines[1] += f" by its {resource}; with the default ({default}) {before.how_many(wanted)}"
-    names = settings.value("filter_scheduler", "enabled_filters") or []
+    names = map(bare, settings.value("filter_scheduler", "enabled_filters") or [])
     able, _ratio_option = LOOK_AT[_WORDS[resource]]
     if not set(able) & set(names):
         lines.append(f"but without {able[0]} in enabled_filters {resource} has no limit at all")
@@ -147,7 +147,7 @@ def _on(values: dict[str, float]) -> list[str]:
 
 
 def _filters(settings: Settings, name: str, _totals: Totals) -> list[str]:
-    names = settings.value("filter_scheduler", name) or []
+    names = list(map(bare, settings.value("filter_scheduler", name) or []))
     default = settings.own("filter_scheduler", name).default
     lines = [f"{len(names)} filters in this order: {', '.join(names) or 'none'}"]
     added = [each for each in names if each not in default]

@@ -87,7 +87,10 @@ def _explained(own: Own, settings: Settings, totals: Totals, environ: Mapping[st
     entry = settings.entry(section, name)
     variable = f"OS_{section.upper()}__{name.upper()}"
     counts = None if variable in environ else entry
-    value = environ.get(variable, own.default if entry is None else entry.value)
+    found = own.default if entry is None else entry.value
+    if opt.multi and entry is not None:
+        found = [each.value for each in settings.all(section, name)]
+    value = environ.get(variable, found)
     return {
         "option": own.text,
         "novalite": True,
@@ -117,7 +120,7 @@ def _row(each: Entry, entry: Entry | None, own: Own) -> Json:
         "line": each.line,
         "name": f"[{each.section}] {each.name}",
         "value": _shown(own.opt, each.value),
-        "in_force": each is entry,
+        "in_force": each is entry or (entry is not None and own.opt.multi),
     }
 
 

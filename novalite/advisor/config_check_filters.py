@@ -6,7 +6,7 @@ moment; nothing of an operator's own is imported here.
 """
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from novalite.advisor.config_check_finding import ERROR, WARNING, Finding, at, set_at
 from novalite.advisor.config_check_settings import Settings
@@ -20,6 +20,7 @@ LOOK_AT = {
     "disk": (("DiskFilter", "AggregateDiskFilter", "ExactDiskFilter"), "disk_allocation_ratio"),
     "vcpus": (("CoreFilter", "AggregateCoreFilter", "ExactCoreFilter"), "cpu_allocation_ratio"),
 }
+_NOVA = ("nova.scheduler.", "novalite.scheduler.")
 # Weighers that say nothing of most requests.
 _SPECIAL = ("soft_affinity", "soft_anti_affinity", "build_failure")
 
@@ -61,26 +62,41 @@ def enabled(settings: Settings) -> Iterator[Finding]:
         return
     available = settings.value("filter_scheduler", "available_filters") or []
     own = any(path not in filters.ALL for path in available)
-    for name in names:
+    for name in map(bare, names):
         # A class of the operator's own is not looked for: it may be on another machine.
         if name not in filters.FILTERS and not own and ":" not in name and "." not in name:
-            yield from at(where, ERROR, "wrong-value", _no_such_filter(name))
-    if "ComputeFilter" not in names:
+            text = _no_such("filter", name, filters.FILTERS, filters.LEFT_OUT)
+            yield from at(where, ERROR, "wrong-value", text)
+    if "ComputeFilter" not in map(bare, names):
         text = "without ComputeFilter servers go to hosts that are down or disabled"
         yield from at(where, WARNING, "dangerous", text)
 
 
-def _no_such_filter(name: str) -> str:
-    if name in filters.LEFT_OUT:
-        why = filters.LEFT_OUT[name]
-        return f"novalite has no {name} ({why}); take it out, or no scheduler starts"
-    near = difflib.get_close_matches(name, filters.FILTERS, n=1)
-    return f"there is no {name}" + (f"; did you mean {near[0]}?" if near else "")
+def bare(name: str) -> str:
+    """Return the name of a class of Nova's without its module; other names as they are."""
+    return name.rpartition(".")[2] if name.startswith(_NOVA) and ":" not in name else name
+
+
+def _no_such(kind: str, name: str, ours: Iterable[str], left_out: Mapping[str, str]) -> str:
+    if name in left_out:
+        return f"novalite has no {name} ({left_out[name]}); take it out, or no scheduler starts"
+    near = difflib.get_close_matches(name, list(ours), n=1)
+    return f"there is no {kind} {name}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def weight_classes(settings: Settings) -> Iterator[Finding]:
+    """Yield weighers that do not exist."""
+    where = settings.entry("filter_scheduler", "weight_classes")
+    ours = {made.__name__ for made in weighers.WEIGHERS.values()}
+    for name in map(bare, settings.value("filter_scheduler", "weight_classes") or []):
+        if name not in ours and name != "all_weighers" and ":" not in name and "." not in name:
+            text = _no_such("weigher", name, ours, weighers.LEFT_OUT)
+            yield from at(where, ERROR, "wrong-value", text)
 
 
 def limits(settings: Settings) -> Iterator[Finding]:
     """Yield resources that are not limited although the file reads as if they were."""
-    names = settings.value("filter_scheduler", "enabled_filters")
+    names = list(map(bare, settings.value("filter_scheduler", "enabled_filters") or []))
     if not names:
         return
     where = settings.entry("filter_scheduler", "enabled_filters")

@@ -219,6 +219,7 @@ RULES: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
     _testing,
     config_check_filters.cpu,
     config_check_filters.enabled,
+    config_check_filters.weight_classes,
     config_check_filters.limits,
     config_check_filters.weights,
 )

@@ -51,6 +51,8 @@ class Settings:
     def value(self, section: str, name: str) -> Any:
         """Return the value in force; None if it is wrong, or refers to another option."""
         own, entry = self.own(section, name), self.entry(section, name)
+        if own.opt.multi and entry is not None:
+            return [converted(own.opt, each.value) for each in self.all(section, name)]
         return own.default if entry is None else converted(own.opt, entry.value)
 
     def is_set(self, section: str, name: str) -> bool:

@@ -13,10 +13,11 @@ from oslo_config import cfg
 
 from novalite import conf as conf_module
 from novalite import exception
+from novalite.advisor.config_check_filters import bare
 from novalite.conf.files import ConfigError
 from novalite.objects import capacity
 from novalite.objects.capacity import Resource
-from novalite.scheduler import filters, manager
+from novalite.scheduler import filters, manager, weights
 from novalite.scheduler.pipeline import Pipeline
 
 # What a host is set to, and of which resource it is.
@@ -97,10 +98,16 @@ def _is_set(conf: cfg.ConfigOpts, name: str) -> bool:
 
 
 def _leave_out(conf: cfg.ConfigOpts) -> list[str]:
-    """Take the filters that novalite has left out from the list; return what to say of it."""
-    names = list(conf.filter_scheduler.enabled_filters)
-    left_out = [name for name in names if name in filters.LEFT_OUT]
-    if left_out:
-        kept = [name for name in names if name not in left_out]
-        conf.set_override("enabled_filters", kept, group="filter_scheduler")
-    return [f"{name} is left out: {filters.LEFT_OUT[name]}" for name in left_out]
+    """Take the filters and weighers that novalite has left out from the lists; say which."""
+    notes = []
+    for option, left_out in (
+        ("enabled_filters", filters.LEFT_OUT),
+        ("weight_classes", weights.LEFT_OUT),
+    ):
+        names = list(conf.filter_scheduler[option])
+        kept = [name for name in names if bare(name) not in left_out]
+        if kept != names:
+            conf.set_override(option, kept, group="filter_scheduler")
+        gone = [bare(name) for name in names if bare(name) in left_out]
+        notes += [f"{name} is left out: {left_out[name]}" for name in gone]
+    return notes

@@ -175,6 +175,19 @@ def test_every_option_of_novalite_with_its_default_is_silent(known: Known, tmp_p
             ERROR,
             "did you mean RamFilter?",
         ),
+        (
+            "[filter_scheduler]\nenabled_filters = nova.scheduler.filters.json_filter.JsonFilter",
+            "enabled_filters",
+            ERROR,
+            "novalite has no JsonFilter",
+        ),
+        ("[filter_scheduler]\nweight_classes = RamWeigher", "weight_classes", ERROR, "RAMWeigher?"),
+        (
+            "[DEFAULT]\nscheduler_weight_classes = nova.scheduler.weights.metrics.MetricsWeigher",
+            "scheduler_weight_classes",
+            ERROR,
+            "novalite has no MetricsWeigher",
+        ),
         ("[libvirt]\ncpu_mode = none\ncpu_models = kvm64", "cpu_models", ERROR, "custom"),
         ("[libvirt]\ncpu_model_extra_flags = vmx", "cpu_model_extra_flags", WARNING, "custom"),
         ("[libvirt]\nvirt_type = lxc\ncpu_mode = custom", "cpu_mode", ERROR, "lxc"),
@@ -189,6 +202,24 @@ def test_finding(
     matching = [e for e in report.findings if e.option == option and words in e.text]
     assert [each.severity for each in matching] == [severity], report.findings
     assert report.code == (2 if severity == ERROR else 1) or len(report.findings) > 1
+
+
+def test_classes_by_nova_paths_and_of_ones_own_are_silent(known: Known, tmp_path: Path) -> None:
+    names = ["compute_filter.ComputeFilter", "ram_filter.RamFilter", "core_filter.CoreFilter"]
+    paths = [f"nova.scheduler.filters.{name}" for name in names]
+    own = ["my.filters:Mine", "my.filters.Other", "DiskFilter"]
+    text = f"[filter_scheduler]\nenabled_filters = {','.join([*paths, *own])}\n"
+    text += "weight_classes = nova.scheduler.weights.all_weighers\n"
+    text += "[DEFAULT]\ncpu_allocation_ratio = 4.0\n"
+    assert run(known, write(tmp_path, text)).findings == []
+
+
+@pytest.mark.parametrize("more", ["", "available_filters = my.filters.Mine\n"])
+def test_what_may_be_named_by_the_class_alone(known: Known, tmp_path: Path, more: str) -> None:
+    text = "[filter_scheduler]\navailable_filters = nova.scheduler.filters.all_filters\n" + more
+    text += "enabled_filters = ComputeFilter,RamFilter,Mine\n"
+    found = [each.text for each in run(known, write(tmp_path, text)).findings]
+    assert found == ([] if more else ["there is no filter Mine"])
 
 
 def test_all_weights_off_is_found(known: Known, tmp_path: Path) -> None:

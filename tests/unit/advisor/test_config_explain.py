@@ -68,6 +68,15 @@ def test_a_ratio_that_no_filter_looks_at(known: Known, tmp_path: Path) -> None:
     assert "no limit" not in text(known, [str(file)], "ram_allocation_ratio")
 
 
+def test_an_option_that_is_added_up(known: Known, tmp_path: Path) -> None:
+    file = tmp_path / "nova.conf"
+    lines = ["[filter_scheduler]", "available_filters = a.B", "available_filters = c.D", ""]
+    file.write_text("\n".join(lines))
+    said = text(known, [str(file)], "available_filters")
+    assert said.startswith("[filter_scheduler] available_filters = a.B,c.D\n")
+    assert "does not count" not in said
+
+
 def test_the_environment_wins(known: Known, paths: list[str]) -> None:
     said = text(known, paths, "report_interval", OS_DEFAULT__REPORT_INTERVAL="9")
     assert said.startswith("[DEFAULT] report_interval = 9\n")

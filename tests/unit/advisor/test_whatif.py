@@ -175,6 +175,14 @@ def test_a_real_nova_conf_is_read() -> None:
     assert "NUMATopologyFilter" not in found.values["[filter_scheduler] enabled_filters"]
 
 
+def test_weighers_that_are_left_out(tmp_path: Path) -> None:
+    path = "nova.scheduler.weights.metrics.MetricsWeigher"
+    text = f"[filter_scheduler]\nweight_classes = nova.scheduler.weights.ram.RAMWeigher,{path}\n"
+    found = side(tmp_path, text)
+    assert found.notes == ["MetricsWeigher is left out: no compute reports metrics"]
+    assert [weigher.name for weigher in found.pipeline.weighers] == ["RAMWeigher"]
+
+
 def test_a_wrong_value_that_matters_is_told() -> None:
     with pytest.raises(ConfigError, match="host_subset_size"):
         whatif_settings.load([str(DATA / "nova-master.conf")])

@@ -29,6 +29,7 @@ STATUS: dict[type[Exception], int] = {
     exception.NeighborError: 500,
     exception.NoValidHost: 500,
     exception.ComputeResourcesUnavailable: 500,
+    exception.RescheduledException: 500,
     exception.BuildAbortException: 500,
     exception.BuildCancelled: 500,
     exception.HypervisorError: 500,

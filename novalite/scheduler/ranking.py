@@ -49,30 +49,45 @@ class Ranking:
         }
         self._raw: list[list[float]] = []
         # Normalised weights: the ends of a scale, or the shares themselves.
-        self._scales: list[tuple[float, float] | list[float]] = []
+        self._scales: list[Sequence[float]] = []
         self._totals = [0.0] * len(survivors)
         for weigher in weighers:
-            raw = weigher.clamp(_column(weigher, survivors, demand))
-            self._raw.append(raw)
-            self._scales.append(self._add(weigher, survivors, raw))
+            raw = _column(weigher, survivors, demand)
+            add = self._add if may_be_kept([weigher]) else self._add_in_its_way
+            # A single host is not weighed against anybody.
+            self._scales.append(add(weigher, survivors, raw) if len(raw) > 1 else (0.0, 0.0))
+            if len(raw) < 2:
+                self._raw.append(weigher.clamp(raw))
 
     def _add(
         self, weigher: Weigher, hosts: Sequence[HostState], raw: list[float]
-    ) -> tuple[float, float] | list[float]:
-        """Add what a weigher says to the totals; return how its weights are normalised."""
-        if len(hosts) < 2:
-            # A single host is not weighed against anybody.
-            return 0.0, 0.0
-        if not may_be_kept([weigher]):
-            shares = weigher.normalise(raw)
-            weighted = weigher.weighted(hosts, shares)
-            self._totals = [a + b for a, b in zip(self._totals, weighted, strict=True)]
-            return shares
-        low = float(min(raw) if weigher.minval is None else weigher.minval)
-        high = float(max(raw) if weigher.maxval is None else weigher.maxval)
+    ) -> tuple[float, float]:
+        """Add what a weigher says to the totals; return the ends of its scale."""
+        # Often no host has any: then one pass is enough.
+        alike = raw.count(raw[0]) == len(raw)
+        least, greatest = (raw[0], raw[0]) if alike else (min(raw), max(raw))
+        low = least if weigher.minval is None else weigher.minval
+        high = greatest if weigher.maxval is None else weigher.maxval
+        if least < low or greatest > high:
+            raw = weigher.clamp(raw)
+            high = max(raw) if weigher.maxval is None else high
+            low = min(raw) if weigher.minval is None else low
+        self._raw.append(raw)
+        low, high = float(low), float(high)
         if low != high:
             self._totals = self._summed(weigher, hosts, raw, low, high - low)
         return low, high
+
+    def _add_in_its_way(
+        self, weigher: Weigher, hosts: Sequence[HostState], raw: list[float]
+    ) -> list[float]:
+        """Add what a weigher says that normalises in its own way; return the shares."""
+        raw = weigher.clamp(raw)
+        self._raw.append(raw)
+        shares = weigher.normalise(raw)
+        weighted = weigher.weighted(hosts, shares)
+        self._totals = [a + b for a, b in zip(self._totals, weighted, strict=True)]
+        return shares
 
     def _summed(
         self,

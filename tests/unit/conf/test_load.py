@@ -284,13 +284,14 @@ def test_reread_can_be_undone(tmp_path: Path) -> None:
     path = write(tmp_path, "[DEFAULT]\nreport_interval = 5\n")
     program = loader("--config-file", str(path))
     program.load()
+    former = list(program._conf.filter_scheduler.enabled_filters)
     write(tmp_path, "[DEFAULT]\nreport_interval = 6\n[filter_scheduler]\nenabled_filters =\n")
     reading = program.reread()
     reading.apply()
     assert program._conf.filter_scheduler.enabled_filters == []
     reading.undo()
     assert program._conf.report_interval == 5
-    assert len(program._conf.filter_scheduler.enabled_filters) == 7
+    assert program._conf.filter_scheduler.enabled_filters == former != []
 
 
 def test_reread_tells_what_needs_a_restart(tmp_path: Path) -> None:

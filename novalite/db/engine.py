@@ -81,7 +81,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._engine = self._make_engine(int(conf.database.max_pool_size), 1.0)
         self._writer = self._make_engine(1, 0.0) if self.is_sqlite else self._engine
-        self._sqlite = SQLiteWriter(self._writer, lambda: float(conf.database.lock_timeout))
+        self._sqlite = SQLiteWriter(self._writer, conf)
 
     def _make_engine(self, size: int, busy_timeout: float) -> sa.Engine:
         # The values of statements are the users': they must not be in the text of an error.

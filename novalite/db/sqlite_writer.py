@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
 from novalite import exception
 
@@ -49,12 +50,12 @@ class SQLiteWriter:
 
     :param engine: has the one connection that writes; it must never wait for the lock in C, which
         would stop every green thread and convoy native ones
-    :param lock_timeout: returns the seconds for which a work waits while others have the lock
+    :param conf: its [database] lock_timeout is for how long a work waits while others have the lock
     """
 
-    def __init__(self, engine: sa.Engine, lock_timeout: Callable[[], float]):
+    def __init__(self, engine: sa.Engine, conf: cfg.ConfigOpts):
         self.engine = engine
-        self._lock_timeout = lock_timeout
+        self._conf = conf
         self._turn = threading.Lock()
         self._waiting: collections.deque[_Job] = collections.deque()
 
@@ -64,7 +65,7 @@ class SQLiteWriter:
         :raises exception.DatabaseUnavailable: other processes had the lock for all of the time
         :raises sqlite3.Error: the file cannot be written
         """
-        job = _Job(work, time.monotonic() + self._lock_timeout())
+        job = _Job(work, time.monotonic() + float(self._conf.database.lock_timeout))
         self._waiting.append(job)
         with self._turn:
             while not job.done:
@@ -123,7 +124,7 @@ class SQLiteWriter:
     def _give_up(self, error: Exception) -> None:
         now = time.monotonic()
         while self._waiting and self._waiting[0].deadline <= now:
-            LOG.warning("Database is locked for %g s", self._lock_timeout())
+            LOG.warning("Database is locked for %g s", self._conf.database.lock_timeout)
             unavailable = exception.DatabaseUnavailable()
             unavailable.__cause__ = error
             self._waiting.popleft().fail(unavailable)

@@ -24,8 +24,7 @@ KEPT = {
     "api/views/servers.py": {"conf.default_availability_zone"},  # made for each request
     "compute/manager.py": {"_limit(conf)", "conf.max_concurrent_builds"},
     "conductor/manager.py": {"conf.conductor.task_lease", "conf.service_down_time"},
-    # What the URL needs takes a restart; the other is in a lambda and read at each use.
-    "db/engine.py": {"url(conf)", "conf.database.lock_timeout"},
+    "db/engine.py": {"url(conf)"},  # what the URL needs takes a restart
     "rpc.py": {"broker.url(conf)"},  # so does the bus
     "scheduler/manager.py": {"_settings(conf)", "make_pipeline(conf)"},
     "virt/libvirt/driver.py": {

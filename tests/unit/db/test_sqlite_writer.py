@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from novalite import exception
 from novalite.db.sqlite_writer import SQLiteWriter
+from tests.unit.db import books
 
 Work = Callable[[sa.Connection], Any]
 
@@ -39,8 +40,8 @@ class File:
         self.broken: set[str] = set()
         self.path = path
         self.engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.QueuePool)
-        self.lock_timeout = 30.0
-        self.writer = SQLiteWriter(self.engine, lambda: self.lock_timeout)
+        self.conf = books.make_conf(path.parent, database__lock_timeout=30.0)
+        self.writer = SQLiteWriter(self.engine, self.conf)
         self.other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.other.execute("CREATE TABLE numbers (value INTEGER UNIQUE)")
         self.other.execute("PRAGMA journal_mode=WAL")
@@ -154,7 +155,7 @@ def test_a_turn_is_not_lost_when_the_file_cannot_be_opened(file: File) -> None:
 
 
 def test_all_give_up_when_their_time_is_over(file: File) -> None:
-    file.lock_timeout = 0.2
+    file.conf.set_override("lock_timeout", 0.2, "database")
     file.other.execute("BEGIN IMMEDIATE")
     errors: list[Exception] = []
 

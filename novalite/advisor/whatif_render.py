@@ -39,14 +39,26 @@ def _settings(changes: list[Json]) -> Iterator[Line]:
         yield Line("")
         return
     yield Line("Settings that differ", BOLD)
-    rows = [(each["option"], _text(each["old"]), _text(each["new"])) for each in changes]
+    rows = [(each["option"], *_texts(each["old"], each["new"])) for each in changes]
     yield from columns.rows(("option", "old", "new"), rows, "  ")
     yield Line("")
 
 
+def _texts(old: Any, new: Any) -> tuple[str, str]:
+    """Return two different values as texts; of lists only what the other one has not."""
+    if not (isinstance(old, list) and isinstance(new, list)):
+        return _text(old), _text(new)
+    if sorted(old) == sorted(new):
+        return f"{len(old)} names", "the same in another order"
+    return _besides(old, new), _besides(new, old)
+
+
+def _besides(one: list[str], other: list[str]) -> str:
+    more = [name for name in one if name not in other]
+    return f"with {', '.join(more)}" if more else "(nothing more)"
+
+
 def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(map(str, value)) or "(empty)"
     if isinstance(value, float):
         return columns.number(value)
     return "(unset)" if value is None else str(value)

@@ -13,7 +13,10 @@ from oslo_config import cfg
 
 from novalite import conf as conf_module
 from novalite import exception
+from novalite.advisor import config_check_files, config_check_known
 from novalite.advisor.config_check_filters import bare
+from novalite.advisor.config_check_settings import Settings
+from novalite.conf import files as conf_files
 from novalite.conf.files import ConfigError
 from novalite.objects import capacity
 from novalite.objects.capacity import Resource
@@ -28,6 +31,7 @@ RATIOS = {
 }
 RESERVED = ("reserved_host_memory_mb", "reserved_host_disk_mb", "reserved_host_cpus")
 HOST_OPTIONS = (*RATIOS, *RESERVED)
+_FURTHER = ("max_attempts", "default_availability_zone")
 # Both sides draw alike where the options ask for chance.
 _SEED = 1
 
@@ -53,19 +57,40 @@ def load(files: list[str]) -> Side:
 
     :raises ConfigError: a file cannot be read, or holds a value that is not allowed
     """
+    _check(files)
     conf = cfg.ConfigOpts()
     conf_module.register_opts(conf)
     try:
         conf([], project="novalite", default_config_files=files, default_config_dirs=[])
         return _side(conf, files)
-    except cfg.Error as error:
-        # oslo.config names file and option, and breaks its lines.
-        raise ConfigError(" ".join(str(error).split())) from None
-    except ValueError as error:
-        text = "novalite-status config check tells the line"
-        raise ConfigError(f"{', '.join(files)}: {error}; {text}") from None
     except exception.ConfigurationError as error:
         raise ConfigError(f"{', '.join(files) or 'defaults'}: {error.message()}") from None
+    except (cfg.Error, ValueError) as error:
+        # What the files say is good; this came from the environment.
+        raise ConfigError(" ".join(str(error).split())) from None
+
+
+def _check(files: list[str]) -> None:
+    """Look at what counts here; other options may have any value.
+
+    :raises ConfigError: with file and line
+    """
+    parsed = config_check_files.read(files)
+    for fault in parsed.faults:
+        raise ConfigError(f"{fault.file}, line {fault.line}: {fault.text}")
+    settings = Settings(parsed, config_check_known.load())
+    for own in settings.known.options():
+        name = own.opt.dest
+        if own.section != "filter_scheduler" and name not in (*HOST_OPTIONS, *_FURTHER):
+            continue
+        entry = settings.entry(own.section, name)
+        if entry is None or "$" in entry.value:
+            continue
+        if settings.value(own.section, name) is None:
+            allowed = conf_files.allowed(own.opt)
+            raise ConfigError(
+                f"{entry.where}: {own.text} = {entry.value}: not valid; allowed: {allowed}"
+            )
 
 
 def _side(conf: cfg.ConfigOpts, files: list[str]) -> Side:

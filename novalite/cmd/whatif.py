@@ -8,6 +8,7 @@ with the scheduler's own pipeline and prints both sides. Nothing in the cloud ch
 import argparse
 import gc
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the comparison; 0 if there is one, 1 if not."""
     # The pipeline's factory brings the bus along, which is slow to import and not used here.
     concurrency.hush()
+    # That a file uses former names is for `novalite-status config check` to tell.
+    logging.basicConfig(level=logging.CRITICAL, format="%(message)s")
     from novalite.advisor import whatif_files, whatif_render, whatif_settings
 
     try:
@@ -61,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         requests = whatif_files.workload(arguments.workload)
     except (ConfigError, exception.NovaliteException) as error:
         text = error.message() if isinstance(error, exception.NovaliteException) else str(error)
-        Console(stderr=True).print(f"novalite: {text}", markup=False, highlight=False)
+        Console(stderr=True).print(
+            f"novalite: {text}", markup=False, highlight=False, soft_wrap=True
+        )
         return 1
     body = _compared(old, new, hosts, requests)
     if arguments.format == "json":

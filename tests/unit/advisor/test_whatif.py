@@ -184,8 +184,11 @@ def test_weighers_that_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_wrong_value_that_matters_is_told() -> None:
-    with pytest.raises(ConfigError, match="host_subset_size"):
+    words = r"nova-master.conf, line 33: \[filter_scheduler\] host_subset_size = 0: not valid"
+    with pytest.raises(ConfigError, match=words):
         whatif_settings.load([str(DATA / "nova-master.conf")])
+    with pytest.raises(ConfigError, match="nova-compute.conf, line 65: a section is written"):
+        whatif_settings.load([str(DATA / "nova-compute.conf")])
     with pytest.raises(ConfigError, match="none.conf"):
         whatif_settings.load([str(DATA / "none.conf")])
 
@@ -340,6 +343,19 @@ def test_a_cloud_that_does_not_tell_ratios(tmp_path: Path) -> None:
 
 
 # -- text
+
+
+def test_of_lists_only_the_difference_is_shown(tmp_path: Path) -> None:
+    new = side(tmp_path, "[filter_scheduler]\nenabled_filters = RamFilter,ComputeFilter\n")
+    old = side(tmp_path, "[filter_scheduler]\nenabled_filters = ComputeFilter,DiskFilter\n")
+    turned = side(tmp_path, "[filter_scheduler]\nenabled_filters = ComputeFilter,RamFilter\n")
+    shown = []
+    for before in (old, turned):
+        *_runs, body = both(before, new, [host("h")], [Request("b", BIG)])
+        lines = [line.text for line in whatif_render.lines(body)]
+        [line] = [text for text in lines if "enabled_filters" in text]
+        shown.append(" ".join(line.split()[2:]))
+    assert shown == ["with DiskFilter with RamFilter", "2 names the same in another order"]
 
 
 def test_the_text_has_both_sides(tmp_path: Path) -> None:

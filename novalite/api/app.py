@@ -10,7 +10,7 @@ import falcon
 from oslo_config import cfg
 
 from novalite.api import auth, errors, http, middleware, policy
-from novalite.api.parts import Computes, Images, Networks, Parts, Resource, Schedulers
+from novalite.api.parts import Computes, Images, Networks, Parts, Resource, Schedulers, Volumes
 from novalite.api.resources import (
     aggregates,
     availability_zones,
@@ -35,6 +35,7 @@ from novalite.api.resources import (
     services,
     simple_tenant_usage,
     versions,
+    volume_attachments,
     why_not,
 )
 from novalite.api.wakeup import Wakeup
@@ -64,6 +65,12 @@ ROUTES: dict[str, type[Resource]] = {
     "/v2.1/servers/{server_id}/os-instance-actions": instance_actions.InstanceActionsResource,
     "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": (
         instance_actions.InstanceActionResource
+    ),
+    "/v2.1/servers/{server_id}/os-volume_attachments": (
+        volume_attachments.VolumeAttachmentsResource
+    ),
+    "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}": (
+        volume_attachments.VolumeAttachmentResource
     ),
     "/v2.1/flavors": flavors.FlavorsResource,
     "/v2.1/flavors/detail": flavors.FlavorsDetailResource,
@@ -112,6 +119,7 @@ def make_app(
     *,
     images: Images,
     networks: Networks,
+    volumes: Volumes,
     computes: Computes,
     schedulers: Schedulers,
     wakeup: Wakeup,
@@ -124,6 +132,7 @@ def make_app(
         database=database,
         images=images,
         networks=networks,
+        volumes=volumes,
         computes=computes,
         schedulers=schedulers,
         wakeup=wakeup,

@@ -22,6 +22,7 @@ from novalite.db import engine
 from novalite.image import client as image_client
 from novalite.network import client as network_client
 from novalite.scheduler import rpcapi as scheduler_rpcapi
+from novalite.volume import client as volume_client
 
 LOG = logging.getLogger(__name__)
 
@@ -85,6 +86,7 @@ def make_wsgi(
         database,
         images=image_client.ImageClient(conf),
         networks=network_client.NetworkClient(conf),
+        volumes=volume_client.VolumeClient(conf),
         computes=computes,
         schedulers=scheduler_rpcapi.SchedulerAPI(bus),
         wakeup=wakeup.Wakeup(conductor_rpcapi.ConductorTaskAPI(bus), computes, sender),

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from novalite import context as context_module
 from novalite import exception, log
-from novalite.api import destinations, server_request, zones
+from novalite.api import block_devices, destinations, server_request, zones
 from novalite.api import quotas as api_quotas
 from novalite.api.parts import Parts
 from novalite.db import (
@@ -39,7 +39,6 @@ LOG = log.get(__name__)
 _RESERVATION_LETTERS = string.ascii_lowercase + string.digits
 # A build or a finish that commits between our read and our write makes a delete look again.
 _DELETE_TRIES = 5
-_GIB = 2**30
 
 Context = context_module.RequestContext
 
@@ -62,8 +61,8 @@ def create_servers(
 ) -> list[Instance]:
     """Accept new servers: rows for server, request and open action, then wake a conductor.
 
-    :raises exception.Invalid: flavor, image, network, security group, key pair, server group or
-        zone cannot be had
+    :raises exception.Invalid: flavor, image, volume, network, security group, key pair, server
+        group or zone cannot be had
     :raises exception.PolicyNotAuthorized: a forced host is for administrators
     :raises exception.OverQuota: not even min_count of them fit into the quotas of project and user
     """
@@ -76,8 +75,7 @@ def create_servers(
     flavor, limited = _flavor(parts, context, request.flavor_id)
     _check_key_pair(parts, context, request.key_name)
     _check_group(parts, context, request.hints.get("group"))
-    image = parts.images.get(context, request.image_id)
-    check_image_fits(flavor, image)
+    image = block_devices.prepare(parts, context, request.disks, flavor)
     parts.networks.security_groups(context, request.security_groups)
     request.networks = parts.networks.validate(context, request.networks, request.count)
     origin = _Origin([str(uuid.uuid4()) for _ in range(request.count)])
@@ -168,19 +166,6 @@ def _join_group(
     server_groups.join(conn, group, project, uuids)
 
 
-def check_image_fits(flavor: Flavor, image: ImageMeta) -> None:
-    """Refuse a flavor that is smaller than the image says it needs.
-
-    A root disk of 0 GB has the size of the image, so nothing can be too small there.
-
-    :raises exception.FlavorTooSmall: naming memory or disk
-    """
-    if image.min_ram > flavor.memory_mb:
-        raise exception.FlavorTooSmall(resource="memory")
-    if flavor.root_gb and (image.min_disk > flavor.root_gb or image.size > flavor.root_gb * _GIB):
-        raise exception.FlavorTooSmall(resource="disk")
-
-
 def _instances(
     context: Context,
     request: server_request.ServerRequest,
@@ -205,7 +190,7 @@ def _instance(
     index: int,
     name: str,
 ) -> tuple[Instance, RequestSpec]:
-    key = origin.uuids[index]
+    key, disks = origin.uuids[index], request.disks
     instance = Instance(
         uuid=key,
         project_id=str(context.project_id),
@@ -215,7 +200,7 @@ def _instance(
         hostname=server_request.hostname(name, key),
         flavor=flavor,
         availability_zone=request.zone.zone,
-        image_ref=image.id or request.image_id,
+        image_ref="" if disks.volume_backed else image.id or disks.image_id,
         key_name=request.key_name,
         user_data=request.user_data,
         config_drive=request.config_drive,
@@ -227,6 +212,7 @@ def _instance(
         metadata=request.metadata,
         tags=request.tags,
         trusted_certs=request.trusted_certs,
+        block_devices=disks.devices,
         security_groups=request.security_groups,
         created_at=origin.moment,
         updated_at=origin.moment,
@@ -237,6 +223,7 @@ def _instance(
         user_id=instance.user_id,
         flavor=flavor,
         image=image,
+        volume_backed=disks.volume_backed,
         availability_zone=request.zone.zone,
         force_host=request.zone.host,
         force_node=request.zone.node,

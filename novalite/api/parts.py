@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the resources work with; made once in :func:`novalite.api.app.make_app` and passed on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from oslo_config import cfg
 from novalite import context as context_module
 from novalite.api import policy, wakeup
 from novalite.db import engine
+from novalite.objects.block_device import BlockDevice
 from novalite.objects.inquiry import CapacityReport, Examination
 from novalite.objects.request_spec import ImageMeta, NetworkRequest, RequestSpec
 
@@ -45,6 +46,18 @@ class Networks(Protocol):
         """Return what *count* servers will get; None asks for what the project has.
 
         :raises exception.Invalid: they cannot have it
+        """
+
+
+class Volumes(Protocol):
+    """What the API asks of block storage."""
+
+    def check(
+        self, context: context_module.RequestContext, devices: Sequence[BlockDevice], /
+    ) -> ImageMeta:
+        """Refuse volumes that cannot be had; return what is known of the root volume's image.
+
+        :raises exception.Invalid: they cannot be had
         """
 
 
@@ -109,6 +122,7 @@ class Parts:
     database: engine.Database
     images: Images
     networks: Networks
+    volumes: Volumes
     computes: Computes
     schedulers: Schedulers
     wakeup: wakeup.Wakeup

@@ -10,6 +10,7 @@ from typing import Any
 
 from oslo_policy import policy
 
+from novalite.api import rules_volumes
 from novalite.api.roles import ADMIN, ANYBODY, BASE, MEMBER, READER, USER
 
 PREFIX = "os_compute_api:"
@@ -21,6 +22,7 @@ _AGGREGATE = "/os-aggregates/{aggregate_id}"
 
 # (name, default, what it allows, operations ...)
 RULES: tuple[tuple[str, ...], ...] = (
+    *rules_volumes.RULES,
     ("servers:index", READER, "List servers", "GET /servers"),
     ("servers:detail", READER, "List servers with details", "GET /servers/detail"),
     (

@@ -16,7 +16,7 @@ from typing import Any
 from oslo_config import cfg
 
 from novalite import exception
-from novalite.api import paging, zones
+from novalite.api import block_devices, paging, zones
 from novalite.api.schemas import servers as schemas
 from novalite.objects.request_spec import NetworkRequest
 
@@ -33,7 +33,7 @@ class ServerRequest:
 
     name: str
     flavor_id: str
-    image_id: str
+    disks: block_devices.Disks
     zone: zones.Wanted
     least: int = 1
     count: int = 1
@@ -67,7 +67,7 @@ def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerReq
     request = ServerRequest(
         name=server["name"],
         flavor_id=str(server["flavorRef"]),
-        image_id=_image(server),
+        disks=block_devices.parse(server, count),
         zone=zones.parse(server.get("availability_zone"), conf.default_schedule_zone),
         least=least,
         count=count,
@@ -123,76 +123,6 @@ def address(text: str | None) -> str | None:
 def _refuse_unsupported(server: dict[str, Any]) -> None:
     if server.get("personality"):
         raise exception.InvalidInput("personality (file injection) is not supported by this cloud.")
-    if server.get("block_device_mapping"):
-        raise exception.InvalidInput(
-            "block_device_mapping (boot from volume) is not supported by this cloud."
-        )
-
-
-def _image(server: dict[str, Any]) -> str:
-    """Return the image to boot from; the disks asked for must come down to it alone.
-
-    Clients send next to ``imageRef`` the equal block device: image to local disk, boot index 0.
-    """
-    image = str(server.get("imageRef") or "")
-    devices = server.get("block_device_mapping_v2") or []
-    for device in devices:
-        _check_device(device)
-    if not image:
-        if devices:
-            raise exception.InvalidInput(
-                "Block Device Mapping is Invalid: imageRef must name the image of the boot disk."
-            )
-        raise exception.InvalidInput("Missing imageRef attribute")
-    if len(devices) > 1:
-        raise exception.InvalidInput(
-            "Block Device Mapping is Invalid: only the boot disk can be mapped by this cloud."
-        )
-    for device in devices:
-        _check_boot_device(device, image)
-    return image
-
-
-def _check_device(device: dict[str, Any]) -> None:
-    source, destination = device.get("source_type"), device.get("destination_type", "local")
-    if device.get("volume_type") and destination == "local":
-        raise exception.InvalidInput(
-            "Block Device Mapping is Invalid: Specifying a volume_type with destination_type=local "
-            "is not supported."
-        )
-    if source in ("volume", "snapshot") or destination == "volume":
-        raise exception.InvalidInput(
-            "Block Device Mapping is Invalid: boot from volume and attaching volumes at create are "
-            "not supported by this cloud."
-        )
-    if source != "image":
-        raise exception.InvalidInput(
-            "Block Device Mapping is Invalid: additional disks come from the flavor's ephemeral "
-            "and swap sizes in this cloud."
-        )
-    if device.get("tag"):
-        raise exception.InvalidInput(
-            "Block Device Mapping is Invalid: tags of disks are not supported by this cloud."
-        )
-
-
-def _check_boot_device(device: dict[str, Any], image: str) -> None:
-    index = device.get("boot_index")
-    if index is None or int(index) != 0 or device.get("uuid", device.get("image_id")) != image:
-        raise exception.InvalidInput(
-            "Block Device Mapping is Invalid: Boot sequence for the instance and image/block "
-            "device mapping combination is not valid."
-        )
-    if device.get("volume_size") or device.get("device_name") or device.get("guest_format"):
-        raise exception.InvalidInput(
-            "Block Device Mapping is Invalid: size, name and format of the boot disk follow from "
-            "flavor and image."
-        )
-    if device.get("disk_bus", "virtio") != "virtio" or device.get("device_type", "disk") != "disk":
-        raise exception.InvalidInput(
-            "Block Device Mapping is Invalid: the boot disk is a disk (device_type) on virtio "
-            "(disk_bus) in this cloud."
-        )
 
 
 def _networks(server: dict[str, Any], version: int, count: int) -> list[NetworkRequest] | None:

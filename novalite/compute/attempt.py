@@ -169,15 +169,16 @@ class Attempt(Work):
             return False
         return True
 
-    def give_back(self, *, attempt_only: bool) -> None:
+    def give_back(self, *, attempt_only: bool, volumes: bool = True) -> None:
         """Give back ports and volumes that are bound here; what cannot be given back is logged.
 
         :param attempt_only: the server may be another attempt's by now, so the volumes that were
             made for it stay
+        :param volumes: false while a guest is left that may write to them
         """
         if self.request.spec.networks:
             self._give_back_network()
-        if self.request.instance.block_devices:
+        if volumes and self.request.instance.block_devices:
             self._give_back_volumes(attempt_only)
 
     def _give_back_volumes(self, attempt_only: bool) -> None:

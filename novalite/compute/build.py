@@ -306,7 +306,7 @@ class Build(Attempt):
         )
         self.steps.end_all(cause(error))
         guest_left = not self.remove_guest()
-        self.give_back(attempt_only=guest_left or self.is_cancelled())
+        self.give_back(attempt_only=self.is_cancelled(), volumes=not guest_left)
         self.host.tracker.release(self.node, self.instance_uuid, self.token)
         if exception.is_of_host(error):
             self.host.tracker.note_failure(self.node)

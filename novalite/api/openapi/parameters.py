@@ -42,6 +42,7 @@ _PATH: dict[str, microversion.Ranges] = {
     "hypervisor_id": _IDS,
     "aggregate_id": _always(_NUMBER),
     "keypair_name": _always(_NAME),
+    "volume_id": _always(_TEXT),
     "server_group_id": _always(common.UUID),
     "tenant_id": _always(_NAME),
     "quota_class": _always(_NAME),

@@ -67,6 +67,8 @@ class ServersResource(_Shows):
         request = server_request.parse(self.conf, state.body, state.version)
         if request.networks:
             self.policy.check(state.context, "servers:create:attach_network")
+        if request.disks.devices:
+            self.policy.check(state.context, "servers:create:attach_volume")
         if request.trusted_certs is not None:
             self.policy.check(state.context, "servers:create:trusted_certs")
         instances = operations.create_servers(self.parts, state.context, request)

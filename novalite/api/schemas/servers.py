@@ -29,6 +29,21 @@ _BLOCK_DEVICE: common.Json = {
     },
     "additionalProperties": False,
 }
+# The syntax of old: volumes by the name of the device.
+_LEGACY_BLOCK_DEVICE: common.Json = {
+    "type": "object",
+    "properties": {
+        "virtual_name": {"type": "string", "maxLength": 255},
+        "volume_id": common.UUID,
+        "snapshot_id": common.UUID,
+        "volume_size": {"type": ["integer", "string", "null"], "pattern": "^[0-9]{0,10}$"},
+        "device_name": {"type": "string", "minLength": 1, "maxLength": 255},
+        "delete_on_termination": common.boolean(),
+        "no_device": {},
+        "connection_info": {"type": "object"},
+    },
+    "additionalProperties": False,
+}
 _NETWORK: common.Json = {
     "type": "object",
     "properties": {
@@ -73,7 +88,7 @@ _CREATE: common.Json = {
         ),
     },
     "availability_zone": {"type": "string", "minLength": 1, "maxLength": 255, "format": "name"},
-    "block_device_mapping": {"type": "array", "items": {"type": "object"}},
+    "block_device_mapping": {"type": "array", "items": _LEGACY_BLOCK_DEVICE, "maxItems": 64},
     "block_device_mapping_v2": {"type": "array", "items": _BLOCK_DEVICE, "maxItems": 64},
     "config_drive": common.boolean(null=True),
     "key_name": {"type": "string", "minLength": 1, "maxLength": 255},

@@ -15,6 +15,7 @@ from oslo_config import cfg
 
 from novalite import context as context_module
 from novalite.api import http, links, times
+from novalite.api.views import volume_attachments
 from novalite.objects import base
 from novalite.objects.flavor import Flavor
 from novalite.objects.instance import Instance, InstanceFault
@@ -155,7 +156,7 @@ class ServerView:
         server["OS-EXT-STS:task_state"] = row.task_state
         server["OS-EXT-STS:vm_state"] = row.vm_state
         server["OS-EXT-STS:power_state"] = row.power_state
-        server["os-extended-volumes:volumes_attached"] = []
+        server["os-extended-volumes:volumes_attached"] = self._volumes(row)
         groups = self._security_groups(row.security_groups)
         if groups:
             server["security_groups"] = groups
@@ -244,6 +245,17 @@ class ServerView:
             links_ = self._links.bookmark("images", image_ref)
             shown = self._images[image_ref] = {"id": image_ref, "links": links_}
         return shown
+
+    def _volumes(self, row: Any) -> list[Json]:
+        if self._version < 3:
+            return [{"id": each["volume_id"]} for each in volume_attachments.attached(row)]
+        return [
+            {
+                "id": each["volume_id"],
+                "delete_on_termination": bool(each.get("delete_on_termination")),
+            }
+            for each in volume_attachments.attached(row)
+        ]
 
     def _security_groups(self, text: str) -> Any:
         shown = self._groups.get(text)

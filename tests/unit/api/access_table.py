@@ -89,6 +89,14 @@ ROWS: dict[tuple[str, str], tuple[str, str]] = {
     ("GET", f"{_SERVER}/topology"): ("compute:server:topology:index", "its readers"),
     ("GET", f"{_SERVER}/ips"): ("ips:index", "its readers"),
     ("GET", f"{_SERVER}/ips/{{network}}"): ("ips:show", "its readers"),
+    ("GET", f"{_SERVER}/os-volume_attachments"): (
+        "os-volumes-attachments:index",
+        "its readers",
+    ),
+    ("GET", f"{_SERVER}/os-volume_attachments/{{volume_id}}"): (
+        "os-volumes-attachments:show",
+        "its readers",
+    ),
     ("GET", f"{_SERVER}/os-instance-actions"): ("os-instance-actions:list", "its readers"),
     ("GET", f"{_SERVER}/os-instance-actions/{{request_id}}"): (
         "os-instance-actions:show",

@@ -53,6 +53,11 @@ _LISTED: Steps = (
     (63, "trusted_image_certificates", ""),
     (73, "locked_reason", ""),
 )
+_ATTACHMENT: Steps = (
+    (1, "id volumeId serverId device", ""),
+    (70, "tag", ""),
+    (79, "delete_on_termination", ""),
+)
 _SHOWN: Steps = (*_LISTED, (71, "server_groups", ""))
 _UPDATED: Steps = (
     (1, _BASIC, ""),
@@ -76,6 +81,10 @@ def _server(place: str, steps: Steps) -> Answer:
         f"{place}.flavor": _SERVER_FLAVOR,
         f"{place}.image": always("id links"),
         f"{place}.security_groups[]": ((1, "name", ""),),
+        f"{place}.os-extended-volumes:volumes_attached[]": (
+            (1, "id", ""),
+            (3, "delete_on_termination", ""),
+        ),
     }
 
 
@@ -212,6 +221,16 @@ GETS = (
         "GET",
         "/v2.1/servers/{server_id}/ips/{network}",
         {"": always("net"), "net[]": always("addr version")},
+    ),
+    Row(
+        "GET",
+        "/v2.1/servers/{server_id}/os-volume_attachments",
+        {"": always("volumeAttachments"), "volumeAttachments[]": _ATTACHMENT},
+    ),
+    Row(
+        "GET",
+        "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}",
+        {"": always("volumeAttachment"), "volumeAttachment": _ATTACHMENT},
     ),
     Row("GET", "/v2.1/servers/{server_id}/metadata", {"": always("metadata")}),
     Row("GET", "/v2.1/servers/{server_id}/metadata/{key}", {"": always("meta")}),
@@ -427,6 +446,9 @@ CHANGES = (
             "server.flavor": _SERVER_FLAVOR,
             "server.image": always("id links"),
             "server.security_groups[]": ((75, "name", ""),),
+            "server.os-extended-volumes:volumes_attached[]": (
+                (75, "id delete_on_termination", ""),
+            ),
         },
     ),
     Row("POST", "/v2.1/servers/{server_id}/metadata", {"": always("metadata")}),

@@ -9,6 +9,7 @@ from typing import Any
 from novalite.db import actions
 from novalite.objects import base
 from novalite.objects.action import ActionEvent
+from novalite.objects.block_device import BlockDevice
 from novalite.objects.instance import NetworkInfo
 from tests.unit.api.cloud import FLAVOR, Cloud
 
@@ -22,6 +23,7 @@ NETWORK = NetworkInfo(
     fixed_ips=[{"subnet_id": "s", "ip_address": "10.0.0.7"}],
 )
 # Their keys are names that users or hypervisors make up.
+VOLUME = BlockDevice("volume", volume_id="v", boot_index=None, device_name="/dev/vdb")
 FREE = frozenset(("metadata", "meta", "extra_specs", "cpu_info", "rules", "addresses", "hosts"))
 
 
@@ -63,6 +65,7 @@ def make(cloud: Cloud) -> World:
             server,
             **{"vm_state": "active", "task_state": None, "host": "h1", "node": "h1"},
             **{"launched_at": 1767225600.5, "network_info": base.encode([NETWORK])},
+            block_devices=base.encode([VOLUME]),
         )
     # The older one, so that the list of the other has a next page.
     server = servers[0]
@@ -83,6 +86,7 @@ def make(cloud: Cloud) -> World:
             "tag": "tag",
             "key": "key",
             "network": "net",
+            "volume_id": str(VOLUME.volume_id),
             "node": node,
             "empty_node": empty,
             "number": str(cloud.row("compute_nodes", uuid=node).id),

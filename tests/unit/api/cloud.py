@@ -20,6 +20,7 @@ from novalite.objects.inquiry import CapacityReport, Examination
 from novalite.objects.request_spec import ImageMeta, RequestSpec
 from novalite.scheduler import inquiry
 from novalite.scheduler.host_state import HostState
+from novalite.volume import errors
 from tests.unit.scheduler import fakes
 
 IMAGE = "11111111-2222-3333-4444-555555555555"
@@ -53,6 +54,22 @@ class FakeNetworks:
     def validate(self, context: Any, requested: Any, count: int) -> Any:
         self.asked.append((requested, count))
         return requested or []
+
+
+@dataclass
+class FakeVolumes:
+    """Knows the volumes in ``known``; a root volume tells of ``image``."""
+
+    known: tuple[str, ...] = ()
+    image: ImageMeta = field(default_factory=ImageMeta)
+    asked: int = 0
+
+    def check(self, context: Any, devices: Any) -> ImageMeta:
+        self.asked += 1
+        for device in devices:
+            if device.is_brought and device.volume_id not in self.known:
+                raise errors.InvalidBDMVolume(id=device.volume_id)
+        return self.image
 
 
 @dataclass
@@ -119,6 +136,7 @@ class Cloud:
     client: testing.TestClient
     images: FakeImages
     networks: FakeNetworks
+    volumes: FakeVolumes
     computes: FakeComputes
     schedulers: FakeSchedulers
     wakeup: FakeWakeup

@@ -23,6 +23,7 @@ from tests.unit.api.cloud import (
     FakeImages,
     FakeNetworks,
     FakeSchedulers,
+    FakeVolumes,
     FakeWakeup,
     make_conf,
 )
@@ -70,13 +71,14 @@ def make_cloud(conf: cfg.ConfigOpts, template: Path, folder: Path) -> Cloud:
         }
     )
     networks, computes, wakeup = FakeNetworks(), FakeComputes(), FakeWakeup()
-    schedulers = FakeSchedulers()
+    schedulers, volumes = FakeSchedulers(), FakeVolumes()
     rules = policy.Policy(conf)
     application = app.make_app(
         conf,
         database,
         images=images,
         networks=networks,
+        volumes=volumes,
         computes=computes,
         schedulers=schedulers,
         wakeup=wakeup,  # type: ignore[arg-type]
@@ -84,4 +86,6 @@ def make_cloud(conf: cfg.ConfigOpts, template: Path, folder: Path) -> Cloud:
         rules=rules,
     )
     client = testing.TestClient(application)
-    return Cloud(conf, database, client, images, networks, computes, schedulers, wakeup, rules)
+    return Cloud(
+        conf, database, client, images, networks, volumes, computes, schedulers, wakeup, rules
+    )

@@ -27,6 +27,7 @@ ROLES = {
     "reader": ["reader"],
     "none": [],
 }
+VOLUMES = [{"volume_id": "v", "device_name": "/dev/vdb"}]
 NETWORK = [
     {
         "port_id": "p",
@@ -100,6 +101,7 @@ class World:
             "service_id": self.service,
             "hypervisor_id": self.node if "@" not in url else "h1",
             "network": "net",
+            "volume_id": "v",
             "key": "hw:foo" if "flavor" in url else "key",
             "tag": "tag",
             "tenant_id": project,
@@ -115,6 +117,8 @@ class World:
                 )
                 return self.values(url, project)
             values["aggregate_id"] = str(found[0]["id"])
+        if "volume_id" in url:
+            self.cloud.change(self.servers[project], block_devices=VOLUMES)
         if "keypair_name" in url:
             name = values["keypair_name"] = f"key-{project}"
             if self.call("GET", f"/os-keypairs/{name}", member) == 404:

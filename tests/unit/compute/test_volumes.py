@@ -81,7 +81,8 @@ def test_a_guest_that_will_not_go_keeps_what_it_writes_to(world):
     world.driver.stuck.add(request.instance.uuid)
     world.driver.fail_spawn = exception.HypervisorError(reason="no")
     world.boot(request)
-    assert list(world.volumes.made) == [request.instance.uuid]
+    assert world.volumes.hosts == {request.instance.uuid: "host1"}
+    assert world.volumes.given_back == []
 
 
 def test_a_fenced_build_leaves_the_volumes_to_whoever_follows(world):

@@ -172,7 +172,8 @@ def _building(facts: Facts, history: History, admin: bool) -> Explanation:
 
 
 def _on_host(facts: Facts, action: Action, since: str, admin: bool) -> Explanation:
-    place = where(action.target_host, action.target_node) if admin else "a host"
+    told = admin and action.target_host is not None
+    place = where(action.target_host, action.target_node) if told else "a host"
     begun = action.step is Step.BEGUN
     doing = facts.task_state or "before its first step"
     what = f"{place} builds it ({doing})" if begun else f"{place} was told to build it"
@@ -185,7 +186,7 @@ def _on_host(facts: Facts, action: Action, since: str, admin: bool) -> Explanati
         found.advice = [facts_module.bring_back(action.target_host, admin)]
         if not admin:
             found.more.append("The host does not report; the build moves to another one soon.")
-    if admin:
+    if told:
         found.more.append(facts_module.heard(facts, action.target_host))
         if found.advice:
             found.more.append("A conductor moves the build once it has itself watched the silence.")

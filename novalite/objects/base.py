@@ -21,6 +21,9 @@ Codec = Callable[[Any], Any] | None
 
 _TYPE = "novalite_object"
 _VERSION = "version"
+# The name under which a plain dict travels that has the key of an object's class: users choose the
+# keys of their metadata and hints, and nobody shall make objects of ours by them.
+_PLAIN, _ITEMS = "", "items"
 _registry: dict[str, type] = {}
 # The fields of each class by name, with what they are if nothing is said (_REQUIRED: must be said).
 _shapes: dict[type, tuple[tuple[str, Any], ...]] = {}
@@ -78,10 +81,11 @@ def _encode(value: Any, sparse: bool) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, dict):
-        return {
+        items = {
             str(key): item if type(item) in _ATOMS else _encode(item, sparse)
             for key, item in value.items()
         }
+        return items if _TYPE not in items else {_TYPE: _PLAIN, _ITEMS: items}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [item if type(item) in _ATOMS else _encode(item, sparse) for item in value]
     if isinstance(value, (str, int, float)):
@@ -109,7 +113,9 @@ def decode(wire: Any) -> Any:
     """
     if isinstance(wire, dict):
         if _TYPE in wire:
-            return _decode_object(wire)
+            if wire[_TYPE] != _PLAIN:
+                return _decode_object(wire)
+            wire = wire[_ITEMS]
         return {key: item if type(item) in _ATOMS else decode(item) for key, item in wire.items()}
     if isinstance(wire, list):
         return [item if type(item) in _ATOMS else decode(item) for item in wire]

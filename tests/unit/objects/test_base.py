@@ -53,6 +53,16 @@ def test_comes_back(write: Any, sample: Sample) -> None:
     assert base.decode(wire) == [sample, {"key": sample}]
 
 
+@pytest.mark.parametrize("write", [base.encode, base.pack])
+@pytest.mark.parametrize("name", ["Sample", "Nothing", "", None, 1])
+def test_keys_of_users_make_no_objects(write: Any, name: Any) -> None:
+    """A dict comes back as the dict that it was, whatever its keys and values are."""
+    users = {"novalite_object": name, "version": "1.2", "name": "x"}
+    sample = Sample("a", inner={"metadata": users, "items": {"novalite_object": users}})
+    wire = json.loads(json.dumps(write([sample, users])))
+    assert base.decode(wire) == [sample, users]
+
+
 def test_encode_writes_every_field() -> None:
     """What others than decode() read is whole."""
     assert set(base.encode(Sample("a"))) == {*ENVELOPE, *Sample.__slots__}

@@ -188,6 +188,24 @@ class TestClient:
         assert client.data("server group show webs")["members"] == []
         client.text("keypair delete mine")
 
+    def test_boot_from_a_volume(self, cloud: Cloud, client: Client) -> None:
+        made = client.data(
+            "server create --image cirros --boot-from-volume 1 --flavor m1.nano "
+            "--network private --wait durable"
+        )
+        assert (made["status"], made["image"]) == ("ACTIVE", "N/A (booted from volume)")
+        (volume,) = client.data("volume list")
+        assert (volume["Status"], volume["Size"]) == ("in-use", 1)
+        assert [each["id"] for each in made["volumes_attached"]] == [volume["ID"]]
+        assert [each["device"] for each in volume["Attached to"]] == ["/dev/vda"]
+        books = cloud.assert_books()
+        assert list(books.servers) == [made["id"]]
+        client.text("server delete --wait durable")
+        assert cloud.assert_books().servers == {}
+        # It was made without delete_on_termination, so it is the user's now.
+        assert client.data("volume list")[0]["Status"] == "available"
+        client.text(f"volume delete {volume['ID']}")
+
     def test_services(self, overview: dict[str, Any]) -> None:
         rows = overview["compute service list --long"]
         found = {(row["Binary"], row["Host"]): row for row in rows}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ``novalite/advisor/nova_options.txt``: which options Nova and its libraries know.
+"""Writes ``nova_options.txt`` of the configuration check: the options of Nova and its libraries.
 
 ``novalite-status config check`` reads it to tell an option of Nova that novalite does not have from
 a typing error. It holds facts only: section, name, type and former names; no defaults and no help.
@@ -9,7 +9,8 @@ Run it by hand when a new Nova is out:
     for version in 15.1.5 18.3.0 21.2.4 27.5.1; do      # options that a later Nova has dropped
         /tmp/nova/bin/pip install --no-deps --target /tmp/old/$version nova==$version
     done
-    /tmp/nova/bin/python tools/nova_options.py /tmp/old/* > novalite/advisor/nova_options.txt
+    cd novalite/advisor/config_check
+    /tmp/nova/bin/python ../../../tools/nova_options.py /tmp/old/* > nova_options.txt
 
 Each directory is looked at by a process of its own, with the libraries of the environment.
 """

@@ -20,8 +20,8 @@ from novalite.conf import files
 from novalite.conf.files import ConfigError
 
 if TYPE_CHECKING:
-    from novalite.advisor.config_check import Report
-    from novalite.advisor.config_check_finding import Totals
+    from novalite.advisor.config_check.check import Report
+    from novalite.advisor.config_check.finding import Totals
 
 UNEXPECTED = 255
 
@@ -42,13 +42,13 @@ def add_parsers(nouns: Any) -> None:
         "--all", action="store_true", help="list the options of Nova that have no effect too"
     )
     _add_common(command)
-    command.set_defaults(alone=check)
+    command.set_defaults(alone=_check)
     text = "Tell an option's value, where it is set, who else sets it and its effect in numbers."
     command = verbs.add_parser("explain", help=text, description=text, parents=parents)
     command.add_argument("option", metavar="OPTION", help="NAME or SECTION.NAME")
     command.add_argument("paths", nargs="*", metavar="FILE", help="read in this order")
     _add_common(command)
-    command.set_defaults(alone=explain)
+    command.set_defaults(alone=_explain)
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
@@ -66,14 +66,14 @@ def _add_common(command: argparse.ArgumentParser) -> None:
         )
 
 
-def check(words: argparse.Namespace) -> int:
+def _check(words: argparse.Namespace) -> int:
     """Print what the check finds; return the exit code."""
     # The options of all libraries are slow to import, and their makers talk meanwhile.
     concurrency.hush()
-    from novalite.advisor import config_check, config_check_known
+    from novalite.advisor.config_check import check, known
 
     try:
-        report = config_check.check(_paths(words), config_check_known.load(), _totals(words))
+        report = check.check(_paths(words), known.load(), _totals(words))
     except ConfigError as error:
         return _refuse(str(error))
     if words.format == "json":
@@ -104,14 +104,14 @@ def _many(count: int, word: str) -> str:
     return f"{count} {word}" + ("" if count == 1 else "s")
 
 
-def explain(words: argparse.Namespace) -> int:
+def _explain(words: argparse.Namespace) -> int:
     """Print what is to say about an option; return the exit code."""
     concurrency.hush()
-    from novalite.advisor import config_check_explain, config_check_known
+    from novalite.advisor.config_check import explain, known
 
     try:
-        found = config_check_explain.explain(
-            words.option, _paths(words), config_check_known.load(), _totals(words), os.environ
+        found = explain.explain(
+            words.option, _paths(words), known.load(), _totals(words), os.environ
         )
     except ConfigError as error:
         return _refuse(str(error))
@@ -120,7 +120,7 @@ def explain(words: argparse.Namespace) -> int:
     if words.format == "json":
         print(json.dumps(found, indent=2))
     else:
-        print("\n".join(line for each in found for line in config_check_explain.lines(each)))
+        print("\n".join(line for each in found for line in explain.lines(each)))
     return 0
 
 
@@ -141,7 +141,7 @@ def _paths(words: argparse.Namespace) -> list[str]:
 
 
 def _totals(words: argparse.Namespace) -> "Totals":
-    from novalite.advisor.config_check_finding import Totals
+    from novalite.advisor.config_check.finding import Totals
 
     return Totals(words.host_memory_mb, words.host_vcpus, words.host_local_gb)
 

@@ -21,8 +21,8 @@ from novalite.cmd import explain
 from novalite.conf.files import ConfigError
 
 if TYPE_CHECKING:
-    from novalite.advisor.whatif_fleet import Host, Request
-    from novalite.advisor.whatif_settings import Side
+    from novalite.advisor.whatif.fleet import Host, Request
+    from novalite.advisor.whatif.settings import Side
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -55,13 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
     concurrency.hush()
     # That a file uses former names is for `novalite-status config check` to tell.
     logging.basicConfig(level=logging.CRITICAL, format="%(message)s")
-    from novalite.advisor import whatif_files, whatif_render, whatif_settings
+    from novalite.advisor.whatif import files, render, settings
 
     try:
-        old = whatif_settings.load(_old_files(arguments.old_config_file))
-        new = whatif_settings.load(arguments.config_file)
+        old = settings.load(_old_files(arguments.old_config_file))
+        new = settings.load(arguments.config_file)
         hosts = _hosts(arguments, old)
-        requests = whatif_files.workload(arguments.workload)
+        requests = files.workload(arguments.workload)
     except (ConfigError, exception.NovaliteException) as error:
         text = error.message() if isinstance(error, exception.NovaliteException) else str(error)
         Console(stderr=True).print(
@@ -73,24 +73,24 @@ def run(arguments: argparse.Namespace) -> int:
         json.dump(body, sys.stdout, indent=2)
         print()
     else:
-        columns.show(whatif_render.lines(body, arguments.all), Console())
+        columns.show(render.lines(body, arguments.all), Console())
     return 0
 
 
 def _compared(
     old: "Side", new: "Side", hosts: "list[Host]", requests: "list[Request]"
 ) -> dict[str, Any]:
-    from novalite.advisor import whatif
+    from novalite.advisor.whatif import comparison
 
     former = gc.get_threshold()
     # As novalite-scheduler does: verdicts live long, and looking for garbage in them is in vain.
     gc.set_threshold(200_000, 20, 50)
     try:
-        before = whatif.run(old, hosts, requests, new=False)
-        after = whatif.run(new, hosts, requests, new=True)
+        before = comparison.run(old, hosts, requests, new=False)
+        after = comparison.run(new, hosts, requests, new=True)
     finally:
         gc.set_threshold(*former)
-    return whatif.compare(before, after, old, new)
+    return comparison.compare(before, after, old, new)
 
 
 def _old_files(named: list[str] | None) -> list[str]:
@@ -101,11 +101,11 @@ def _old_files(named: list[str] | None) -> list[str]:
 
 
 def _hosts(arguments: argparse.Namespace, old: "Side") -> "list[Host]":
-    from novalite.advisor import whatif_files, whatif_live
+    from novalite.advisor.whatif import files, live
 
     if arguments.fleet:
-        return whatif_files.fleet(arguments.fleet)
+        return files.fleet(arguments.fleet)
     compute = explain.compute(arguments.state_dir, arguments.os_cloud)
-    hosts, notes = whatif_live.hosts(compute, old)
+    hosts, notes = live.hosts(compute, old)
     old.notes.extend(notes)
     return hosts

@@ -2,15 +2,15 @@
 """Values that are allowed one by one and are dangerous all the same: times, amounts, URLs.
 
 Called by the configuration check. A rule speaks only of what a file sets: defaults are never
-reported. Those of the scheduler and the CPU are in :mod:`config_check_filters`.
+reported. Those of the scheduler and the CPU are in ``filters.py``.
 """
 
 import math
 from collections.abc import Callable, Iterator
 
-from novalite.advisor import config_check_filters
-from novalite.advisor.config_check_finding import ERROR, WARNING, Finding, Totals, at, set_at
-from novalite.advisor.config_check_settings import Settings
+from novalite.advisor.config_check import filters
+from novalite.advisor.config_check.finding import ERROR, WARNING, Finding, Totals, at, set_at
+from novalite.advisor.config_check.settings import Settings
 from novalite.conf import urls
 from novalite.objects import capacity
 from novalite.objects.capacity import Resource
@@ -217,9 +217,9 @@ RULES: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
     _policy,
     _audits,
     _testing,
-    config_check_filters.cpu,
-    config_check_filters.enabled,
-    config_check_filters.weight_classes,
-    config_check_filters.limits,
-    config_check_filters.weights,
+    filters.cpu,
+    filters.enabled,
+    filters.weight_classes,
+    filters.limits,
+    filters.weights,
 )

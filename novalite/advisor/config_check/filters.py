@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules about the scheduler's filters and weighers and about the CPU of guests.
 
-Called by :mod:`config_check_rules`. The names of filters are those that the scheduler has at this
-moment; nothing of an operator's own is imported here.
+Called by ``rules.py``. The names of filters are those that the scheduler has at this moment;
+nothing of an operator's own is imported here.
 """
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 
-from novalite.advisor.config_check_finding import ERROR, WARNING, Finding, at, set_at
-from novalite.advisor.config_check_settings import Settings
+from novalite.advisor.config_check.finding import ERROR, WARNING, Finding, at, set_at
+from novalite.advisor.config_check.settings import Settings
 from novalite.scheduler import filters
 from novalite.scheduler import weights as weighers
 

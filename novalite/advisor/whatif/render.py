@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A what-if as lines of text: settings, totals, refusals, hosts, side by side.
 
-The body is what :func:`novalite.advisor.whatif.compare` returns; ``-f json`` prints it as it is.
+The body is what :func:`.comparison.compare` returns; ``-f json`` prints it as it is.
 """
 
 from collections.abc import Iterator

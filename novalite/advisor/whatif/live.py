@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from novalite.advisor.cloud import CloudError, Compute
-from novalite.advisor.whatif_fleet import Host
-from novalite.advisor.whatif_settings import RATIOS, RESERVED, Side
+from novalite.advisor.whatif.fleet import Host
+from novalite.advisor.whatif.settings import RATIOS, RESERVED, Side
 from novalite.objects import capacity
 from novalite.objects.aggregate import Aggregate
 

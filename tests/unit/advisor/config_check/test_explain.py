@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from novalite.advisor import config_check_explain, config_check_known
-from novalite.advisor.config_check_explain import UnknownOption
-from novalite.advisor.config_check_finding import Totals
-from novalite.advisor.config_check_known import Known
+from novalite.advisor.config_check import explain
+from novalite.advisor.config_check import known as known_options
+from novalite.advisor.config_check.explain import UnknownOption
+from novalite.advisor.config_check.finding import Totals
+from novalite.advisor.config_check.known import Known
 
 
 @pytest.fixture(scope="module")
 def known() -> Known:
-    return config_check_known.load()
+    return known_options.load()
 
 
 @pytest.fixture
@@ -28,8 +29,8 @@ def paths(tmp_path: Path) -> list[str]:
 
 
 def text(known: Known, paths: list[str], word: str, **environ: str) -> str:
-    found = config_check_explain.explain(word, paths, known, Totals(memory_mb=10240), environ)
-    return "\n".join(line for each in found for line in config_check_explain.lines(each))
+    found = explain.explain(word, paths, known, Totals(memory_mb=10240), environ)
+    return "\n".join(line for each in found for line in explain.lines(each))
 
 
 def test_value_place_others_and_effect(known: Known, paths: list[str]) -> None:

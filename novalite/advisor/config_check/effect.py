@@ -8,10 +8,10 @@ Called by ``novalite-status config explain``. The sums of capacity are those of
 from collections.abc import Callable
 from typing import Any
 
-from novalite.advisor.config_check_filters import LOOK_AT, bare, general_multipliers
-from novalite.advisor.config_check_finding import Totals
-from novalite.advisor.config_check_rules import RATIOS
-from novalite.advisor.config_check_settings import Settings
+from novalite.advisor.config_check.filters import LOOK_AT, bare, general_multipliers
+from novalite.advisor.config_check.finding import Totals
+from novalite.advisor.config_check.rules import RATIOS
+from novalite.advisor.config_check.settings import Settings
 from novalite.objects import capacity
 from novalite.objects.capacity import Need, Resource, Room
 from novalite.objects.compute_node import ComputeNode

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from novalite.advisor.whatif_fleet import Host, Request
-from novalite.advisor.whatif_settings import Side
+from novalite.advisor.whatif.fleet import Host, Request
+from novalite.advisor.whatif.settings import Side
 from novalite.objects import capacity
 from novalite.objects.decision import Decision, where
 from novalite.objects.request_spec import RequestSpec

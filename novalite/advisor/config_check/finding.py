@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from novalite.advisor.config_check_files import Entry
-from novalite.advisor.config_check_settings import Settings
+from novalite.advisor.config_check.parser import Entry
+from novalite.advisor.config_check.settings import Settings
 
 # An error: a service does not start, or refuses the value. A warning: it does something else than
 # is written, or something dangerous.

@@ -13,9 +13,9 @@ from oslo_config import cfg
 
 from novalite import conf as conf_module
 from novalite import exception
-from novalite.advisor import config_check_files, config_check_known
-from novalite.advisor.config_check_filters import bare
-from novalite.advisor.config_check_settings import Settings
+from novalite.advisor.config_check import known, parser
+from novalite.advisor.config_check.filters import bare
+from novalite.advisor.config_check.settings import Settings
 from novalite.conf import files as conf_files
 from novalite.conf.files import ConfigError
 from novalite.objects import capacity
@@ -75,10 +75,10 @@ def _check(files: list[str]) -> None:
 
     :raises ConfigError: with file and line
     """
-    parsed = config_check_files.read(files)
+    parsed = parser.read(files)
     for fault in parsed.faults:
         raise ConfigError(f"{fault.file}, line {fault.line}: {fault.text}")
-    settings = Settings(parsed, config_check_known.load())
+    settings = Settings(parsed, known.load())
     for own in settings.known.options():
         name = own.opt.dest
         if own.section != "filter_scheduler" and name not in (*HOST_OPTIONS, *_FURTHER):

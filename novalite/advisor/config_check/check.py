@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from novalite.advisor import config_check_files, config_check_rules
-from novalite.advisor.config_check_files import Entry, Parsed
-from novalite.advisor.config_check_finding import ERROR, WARNING, Finding, Totals
-from novalite.advisor.config_check_known import Known, Own
-from novalite.advisor.config_check_settings import Settings, converted
-from novalite.advisor.options_table import NovaOption
+from novalite.advisor.config_check import parser, rules
+from novalite.advisor.config_check.finding import ERROR, WARNING, Finding, Totals
+from novalite.advisor.config_check.known import Known, Own
+from novalite.advisor.config_check.options_table import NovaOption
+from novalite.advisor.config_check.parser import Entry, Parsed
+from novalite.advisor.config_check.settings import Settings, converted
 from novalite.conf import files
 
 SUCCESS, WARNINGS, ERRORS = 0, 1, 2
@@ -67,7 +67,7 @@ def check(paths: list[str], known: Known, totals: Totals) -> Report:
     :param totals: what the host has, as far as it is known
     :raises ConfigError: a file cannot be read
     """
-    parsed = config_check_files.read(paths)
+    parsed = parser.read(paths)
     report = Report(paths, len(parsed.entries))
     for fault in parsed.faults:
         report.findings.append(Finding(ERROR, "syntax", fault.file, fault.line, "", "", fault.text))
@@ -77,7 +77,7 @@ def check(paths: list[str], known: Known, totals: Totals) -> Report:
         if known.has_section(entry.section):
             _entry(entry, known, report)
     settings = Settings(parsed, known)
-    report.findings.extend(config_check_rules.run(settings, totals))
+    report.findings.extend(rules.run(settings, totals))
     order = {path: index for index, path in enumerate(paths)}
     report.findings.sort(key=lambda each: (order.get(each.file, len(paths)), each.line))
     return report
@@ -173,7 +173,7 @@ def _references(value: str) -> list[str]:
 def _exists(reference: str, here: str, known: Known) -> bool:
     section, _, name = reference.rpartition(".")
     places = [section] if section else [here, "DEFAULT"]
-    keys = [(config_check_files.normal(place), name) for place in places]
+    keys = [(parser.normal(place), name) for place in places]
     return any(key in known.own for key in keys)
 
 

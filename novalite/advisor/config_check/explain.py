@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from novalite import exception
-from novalite.advisor import config_check_effect, config_check_files
-from novalite.advisor.config_check_files import Entry, Parsed, normal
-from novalite.advisor.config_check_finding import Totals
-from novalite.advisor.config_check_known import Known, Own
-from novalite.advisor.config_check_settings import Settings
+from novalite.advisor.config_check import effect, parser
+from novalite.advisor.config_check.finding import Totals
+from novalite.advisor.config_check.known import Known, Own
+from novalite.advisor.config_check.parser import Entry, Parsed, normal
+from novalite.advisor.config_check.settings import Settings
 from novalite.conf import files
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ def explain(
     if match is None:
         raise UnknownOption(f"write NAME or SECTION.NAME, not {word!r}")
     section, name = match["bracket"] or match["dotted"], match["name"]
-    parsed = config_check_files.read(paths)
+    parsed = parser.read(paths)
     settings = Settings(parsed, known)
     own = _own(known, section, name)
     if own:
@@ -104,7 +104,7 @@ def _explained(own: Own, settings: Settings, totals: Totals, environ: Mapping[st
             f"[{old.group or section}] {old.name or name}" for old in opt.deprecated_opts
         ],
         "help": " ".join(str(opt.help or "").split()),
-        "effect": config_check_effect.effects(settings, section, name, totals),
+        "effect": effect.effects(settings, section, name, totals),
     }
 
 

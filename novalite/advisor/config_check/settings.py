@@ -10,8 +10,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from novalite.advisor.config_check_files import Entry, Parsed, normal
-from novalite.advisor.config_check_known import Known, Own
+from novalite.advisor.config_check.known import Known, Own
+from novalite.advisor.config_check.parser import Entry, Parsed, normal
 from novalite.conf import files
 
 

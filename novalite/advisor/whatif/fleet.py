@@ -8,7 +8,7 @@ use stays, what is kept back and promised changes. Pure; the pipeline gets nothi
 from dataclasses import dataclass, field
 from typing import Any
 
-from novalite.advisor.whatif_settings import HOST_OPTIONS, RATIOS, RESERVED, Side
+from novalite.advisor.whatif.settings import HOST_OPTIONS, RATIOS, RESERVED, Side
 from novalite.objects import capacity
 from novalite.objects.aggregate import Aggregate
 from novalite.objects.compute_node import ComputeNode

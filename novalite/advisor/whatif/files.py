@@ -13,8 +13,8 @@ import jsonschema
 import yaml
 
 from novalite import exception
-from novalite.advisor.whatif_fleet import Host, Request
-from novalite.advisor.whatif_settings import HOST_OPTIONS
+from novalite.advisor.whatif.fleet import Host, Request
+from novalite.advisor.whatif.settings import HOST_OPTIONS
 from novalite.objects.aggregate import Aggregate
 from novalite.objects.flavor import Flavor
 

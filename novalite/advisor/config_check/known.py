@@ -17,9 +17,9 @@ from oslo_config import cfg
 
 from novalite import conf as conf_module
 from novalite import log
-from novalite.advisor import options_table
-from novalite.advisor.config_check_files import Entry, normal
-from novalite.advisor.options_table import NovaOption, Table
+from novalite.advisor.config_check import options_table
+from novalite.advisor.config_check.options_table import NovaOption, Table
+from novalite.advisor.config_check.parser import Entry, normal
 from novalite.api import policy
 from novalite.conf import files, messaging
 

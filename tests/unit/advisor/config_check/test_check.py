@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from oslo_config import cfg
 
 from novalite import exception
-from novalite.advisor import config_check, config_check_files, config_check_known, options_table
-from novalite.advisor.config_check_finding import ERROR, WARNING, Totals
-from novalite.advisor.config_check_known import Known
-from novalite.advisor.config_check_settings import Settings
+from novalite.advisor.config_check import check, options_table, parser
+from novalite.advisor.config_check import known as known_options
+from novalite.advisor.config_check.finding import ERROR, WARNING, Totals
+from novalite.advisor.config_check.known import Known
+from novalite.advisor.config_check.settings import Settings
 from novalite.conf import load
 from novalite.conf.files import ConfigError
 from novalite.virt.libvirt import config as libvirt_config
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[3] / "data"
 
 # (line, severity, code, option) of each planted mistake.
 PLANTED = {
@@ -69,12 +70,12 @@ PLANTED = {
 
 @pytest.fixture(scope="module")
 def known() -> Known:
-    return config_check_known.load()
+    return known_options.load()
 
 
 @pytest.fixture(scope="module")
 def conf() -> cfg.ConfigOpts:
-    return config_check_known.make_options()
+    return known_options.make_options()
 
 
 def parse(conf: cfg.ConfigOpts, *paths: str) -> None:
@@ -88,8 +89,8 @@ def write(path: Path, text: str) -> str:
     return str(file)
 
 
-def run(known: Known, path: str, **totals: int) -> config_check.Report:
-    return config_check.check([path], known, Totals(**totals))
+def run(known: Known, path: str, **totals: int) -> check.Report:
+    return check.check([path], known, Totals(**totals))
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -97,7 +98,7 @@ def test_every_planted_mistake_is_found_and_nothing_else(known: Known, name: str
     report = run(known, str(DATA / name))
     found = [(each.line, each.severity, each.code, each.option) for each in report.findings]
     assert found == PLANTED[name]
-    assert report.code == config_check.ERRORS
+    assert report.code == check.ERRORS
     assert all(each.file.endswith(name) for each in report.findings)
 
 
@@ -123,7 +124,7 @@ def test_no_secret_is_shown(known: Known) -> None:
 
 def test_options_of_nova_alone_are_counted_apart(known: Known, tmp_path: Path) -> None:
     report = run(known, write(tmp_path, "[vnc]\nenabled = true\n[DEFAULT]\nuse_neutron = True\n"))
-    assert (report.findings, report.code) == ([], config_check.SUCCESS)
+    assert (report.findings, report.code) == ([], check.SUCCESS)
     assert [each.option for each in report.foreign] == ["[vnc] enabled", "[DEFAULT] use_neutron"]
 
 
@@ -264,7 +265,7 @@ _LINES = st.one_of(
 def test_files_are_read_as_oslo_reads_them(tmp_path_factory: Any, lines: list[str]) -> None:
     path = write(tmp_path_factory.mktemp("conf"), "\n".join(["[zero]", *lines, ""]))
     sections: dict[str, dict[str, list[str]]] = {}
-    parsed = config_check_files.read([path])
+    parsed = parser.read([path])
     try:
         cfg.ConfigParser(path, sections).parse()
     except cfg.ParseError:
@@ -301,7 +302,7 @@ def test_the_setting_in_force_is_that_of_oslo(
         path.write_text("".join(f"{head} = {value}\n" for head, value in content))
         paths.append(str(path))
     parse(conf, *paths)
-    settings = Settings(config_check_files.read(paths), known)
+    settings = Settings(parser.read(paths), known)
     assert settings.value("scheduler", "max_attempts") == conf.scheduler.max_attempts
 
 
@@ -322,9 +323,9 @@ def test_the_cpu_is_judged_as_the_compute_does(
     parse(conf, path)
     try:
         libvirt_config.cpu_policy(conf.libvirt)
-        expected = config_check.SUCCESS
+        expected = check.SUCCESS
     except exception.ConfigurationError:
-        expected = config_check.ERRORS
+        expected = check.ERRORS
     assert run(known, path).code == expected
 
 
@@ -340,7 +341,7 @@ def test_a_service_refuses_each_of_the_files_and_takes_them_mended(
     lines = path.read_text().splitlines()
     kept = ["" if at in errors else text for at, text in enumerate(lines, start=1)]
     mended = write(tmp_path, "\n".join(kept))
-    assert config_check.ERRORS != run(known, mended).code
+    assert check.ERRORS != run(known, mended).code
     load.Loader(conf, "x", [f"--config-file={mended}"]).load()
 
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``novalite whatif``: the scheduler's own pipeline under old and new settings, side by side."""

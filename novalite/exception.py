@@ -314,6 +314,10 @@ class BusUnavailable(Unavailable):
     msg_fmt = "The message bus is currently unavailable, try again."
 
 
+class SchedulerExtensionBroken(Unavailable):
+    msg_fmt = "The scheduler could not decide: the %(who)s is broken (%(what)s)."
+
+
 class VersionUnsupported(BusUnavailable):
     """The other side is older; the log says which [upgrade_levels] to set."""
 

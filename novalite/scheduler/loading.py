@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from novalite import exception
-from novalite.scheduler import demand
+from novalite.scheduler import demand, guard
 
 T = TypeVar("T")
 _NOVA = ("nova.scheduler.", "novalite.scheduler.")
@@ -24,7 +24,7 @@ class Loader(Generic[T]):
     """One kind of classes.
 
     ``left_out`` are names of Nova's that are refused with the reason; ``everything`` are names
-    that stand for all of ours.
+    that stand for all of ours; ``checks`` are what answers of others are held to.
     """
 
     kind: str
@@ -32,6 +32,7 @@ class Loader(Generic[T]):
     ours: Mapping[str, type[T]]
     left_out: Mapping[str, str]
     everything: tuple[str, ...]
+    checks: Mapping[str, guard.Check]
 
     def classes(self, names: Sequence[str], available: Sequence[str]) -> list[type[T]]:
         """Return the classes of these names, each once.
@@ -61,10 +62,13 @@ class Loader(Generic[T]):
         :raises exception.ConfigurationError: it cannot be made with these arguments
         """
         try:
+            if cls not in self.ours.values():
+                cls = guard.guarded(self.kind, cls, self.base, self.checks)
             return cls(**arguments)
-        except Exception as error:  # Somebody else's class may do anything when made.
+        # Somebody else's class may do anything when made, but not end the process.
+        except (Exception, SystemExit) as error:
             raise exception.ConfigurationError(
-                reason=f"unknown {self.kind}s: {cls.__module__}:{cls.__name__} ({error})"
+                reason=f"unknown {self.kind}s: {cls.__module__}:{cls.__name__} ({_said(error)})"
             ) from error
 
     def _find(self, name: str, known: Mapping[str, type[T]], wrong: list[str]) -> type[T] | None:
@@ -75,12 +79,13 @@ class Loader(Generic[T]):
         if own in self.left_out:
             wrong.append(f"{name} (left out: {self.left_out[own]})")
         elif ":" not in name and "." not in name:
-            wrong.append(name)
+            wrong.append(name or "an empty name")
         else:
             try:
                 return self._import(name)
-            except Exception as error:  # Somebody else's module may do anything when imported.
-                wrong.append(f"{name} ({error})")
+            # Somebody else's module may do anything when imported, but not end the process.
+            except (Exception, SystemExit) as error:
+                wrong.append(f"{name} ({_said(error)})")
         return None
 
     def _import(self, path: str) -> type[T]:
@@ -96,3 +101,10 @@ class Loader(Generic[T]):
         if unknown:
             raise TypeError(f"a request has no {', '.join(unknown)} that it could read")
         return found
+
+
+def _said(error: BaseException) -> str:
+    """Return what an error says, and its kind where the text alone says too little."""
+    if isinstance(error, ImportError | AttributeError | TypeError | ValueError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -186,6 +186,8 @@ class SchedulerManager:
         except Exception as error:
             LOG.exception("The scheduler could not decide", context=context)
             reason = f"The scheduler could not decide ({type(error).__name__})."
+            if isinstance(error, exception.SchedulerExtensionBroken):
+                reason = error.message()
             return SelectAnswer(request.key, error=selection.FAILED, reason=reason)
         for decision in outcome.decisions:
             decision.took = round(took / len(outcome.decisions), 6)

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from novalite.scheduler import loading
+from novalite.scheduler import guard, loading
 from novalite.scheduler.filters.affinity_filter import (
     DifferentHostFilter,
     SameHostFilter,
@@ -99,6 +99,7 @@ _LOADER = loading.Loader(
     ours=FILTERS,
     left_out=LEFT_OUT,
     everything=ALL,
+    checks=guard.FILTER,
 )
 
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from novalite.scheduler import loading
+from novalite.scheduler import guard, loading
 from novalite.scheduler.host_state import HostState
 from novalite.scheduler.weights.affinity import (
     ServerGroupSoftAffinityWeigher,
@@ -46,6 +46,7 @@ _LOADER = loading.Loader(
     ours={made.__name__: made for made in _OURS},
     left_out=LEFT_OUT,
     everything=ALL,
+    checks=guard.WEIGHER,
 )
 
 

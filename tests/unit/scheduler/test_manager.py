@@ -129,7 +129,9 @@ def test_a_failure_of_one_request_does_not_touch_the_others():
         manager, request(0, fakes.spec("a")), request(1, bad), request(2, fakes.spec("c"))
     )
     assert [answer.error for answer in answers] == [None, selection.FAILED, None]
-    assert answers[1].reason == "The scheduler could not decide (RuntimeError)."
+    assert answers[1].reason == (
+        "The scheduler could not decide: the filter BrokenFilter is broken (RuntimeError)."
+    )
 
 
 def test_an_unreadable_database_is_an_error_of_the_call():

@@ -212,17 +212,6 @@ class Fill:
     each: dict[Resource, int | None]
 
 
-def how_many(
-    node: ComputeNode, wanted: Need, limited: Iterable[Resource] = tuple(Resource)
-) -> Fill:
-    """Return how many more servers that need *wanted* fit the node as it is now.
-
-    :param limited: the resources that are looked at; the others are unlimited, as those whose
-        filter is not enabled
-    """
-    return fill(own_rooms(node), wanted, limited)
-
-
 def fill(rooms: Rooms, wanted: Need, limited: Iterable[Resource] = tuple(Resource)) -> Fill:
     """Return how many servers that need *wanted* fit into *rooms*, one after the other."""
     limited = frozenset(limited)
@@ -235,19 +224,3 @@ def fill(rooms: Rooms, wanted: Need, limited: Iterable[Resource] = tuple(Resourc
         return Fill(None, (), each)
     least = min(counts)
     return Fill(least, tuple(name for name, found in each.items() if found == least), each)
-
-
-def limits(node: ComputeNode, resources: Iterable[Resource], age: float = 0.0) -> Limits:
-    """Return the limits to be kept on *node* for the given resources; the others are unlimited.
-
-    :param age: seconds since the picture was last known to be the newest
-    """
-    rooms = {room.resource: room.limit for room in own_rooms(node)}
-    allowed = {resource: rooms[resource] for resource in resources}
-    return Limits(
-        memory_mb=allowed.get(Resource.MEMORY),
-        disk_gb=allowed.get(Resource.DISK),
-        vcpu=allowed.get(Resource.VCPU),
-        generation=node.generation,
-        age=age,
-    )

@@ -45,7 +45,7 @@ class Front:
         """Begin anew with the whole collection."""
         self._entries = heapq.nsmallest(self._most + 1, entries)
         self.limit = None
-        self._cut(self._most)
+        self._cut()
 
     def add(self, entry: Entry) -> None:
         """Take an entry that came to the collection."""
@@ -53,7 +53,7 @@ class Front:
             return
         bisect.insort(self._entries, entry)
         if len(self._entries) > 2 * self._most:
-            self._cut(self._most)
+            self._cut()
 
     def discard(self, entry: Entry) -> None:
         """Let go an entry that left the collection."""
@@ -63,7 +63,7 @@ class Front:
         if position < len(self._entries) and self._entries[position] == entry:
             del self._entries[position]
 
-    def _cut(self, most: int) -> None:
-        if len(self._entries) > most:
-            self.limit = self._entries[most]
-            del self._entries[most:]
+    def _cut(self) -> None:
+        if len(self._entries) > self._most:
+            self.limit = self._entries[self._most]
+            del self._entries[self._most :]

@@ -19,7 +19,7 @@ from novalite.compute.resource_tracker import ResourceTracker
 from novalite.objects import agreement, capacity
 from novalite.objects.capacity import Need, Resource
 from novalite.objects.flavor import Flavor
-from novalite.objects.request_spec import RequestSpec
+from novalite.objects.request_spec import Limits, RequestSpec
 from novalite.scheduler.host_state import HostState
 from tests.unit.compute.doubles import Driver
 from tests.unit.scheduler import fakes
@@ -125,7 +125,7 @@ class Node:
 
     def takes(self, need):
         """Tell whether a claim under the host's own limits would stand."""
-        limits = capacity.limits(self.picture, Resource)
+        limits = Limits(*[room.limit for room in capacity.own_rooms(self.picture)])
         stands = self.claim("trial", need, limits).reason is None
         self.tracker.release("node1", "trial", "t")
         return stands
@@ -221,7 +221,7 @@ def test_capacity_is_what_can_be_booted(conf, given_host, flavor, before):
     for other in before:
         small.boot(other)
         node.sync()
-    filled = capacity.how_many(node.picture, capacity.need(flavor))
+    filled = capacity.fill(capacity.own_rooms(node.picture), capacity.need(flavor))
     if filled.count is None or filled.count > 40:
         return
     assert filled.binds
@@ -258,7 +258,7 @@ def test_the_hosts_that_are_tried_can_be_filled(conf):
     }
     small = Small(conf, [(given, sizes_of)])
     flavor = Flavor("f", "f", 1, 512, 1)
-    filled = capacity.how_many(small.nodes[0].picture, Need(512, 1, 1))
+    filled = capacity.fill(capacity.own_rooms(small.nodes[0].picture), Need(512, 1, 1))
     assert filled == capacity.Fill(
         9, (Resource.MEMORY,), {Resource.MEMORY: 9, Resource.DISK: 40, Resource.VCPU: 128}
     )

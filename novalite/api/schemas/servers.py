@@ -7,8 +7,6 @@ from novalite.api.schemas import common
 # So many servers one request may ask for.
 MAX_COUNT = 1000
 
-_DEVICE_TAGS = (32, 42)
-
 _BLOCK_DEVICE: common.Json = {
     "type": "object",
     "properties": {

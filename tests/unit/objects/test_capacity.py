@@ -12,8 +12,11 @@ from novalite.objects.capacity import Need, Resource
 from novalite.objects.compute_node import ComputeNode
 from novalite.objects.flavor import Flavor
 from novalite.objects.request_spec import Generation, Limits
+from novalite.scheduler.host_state import HostState
+from tests.unit.scheduler import fakes
 
 EVERY = tuple(Resource)
+FILTERS = ("RamFilter", "DiskFilter", "CoreFilter")
 
 
 def standard_host(**changes):
@@ -29,6 +32,10 @@ def standard_host(**changes):
 
 def flavor(vcpus=1, memory_mb=64, root_gb=0, ephemeral_gb=0, swap_mb=0):
     return Flavor("f", "f", vcpus, memory_mb, root_gb, ephemeral_gb, swap_mb)
+
+
+def how_many(node, wanted, limited=EVERY):
+    return capacity.fill(capacity.own_rooms(node), wanted, limited)
 
 
 def charge(node, wanted, times=1):
@@ -47,17 +54,6 @@ def test_swap_is_rounded_up_to_whole_gb(swap_mb, gb):
 def test_volume_backed_server_has_no_local_root_disk():
     wanted = capacity.need(flavor(root_gb=80, ephemeral_gb=10, swap_mb=1024), volume_backed=True)
     assert wanted == Need(memory_mb=64, disk_gb=11, vcpus=1)
-
-
-def test_limits_of_the_standard_host():
-    limits = capacity.limits(standard_host(), EVERY, age=0.25)
-    assert limits.as_dict() == {"memory_mb": 24576.0, "disk_gb": 200.0, "vcpu": 128.0}
-    assert (limits.generation, limits.age) == (Generation(3, 7), 0.25)
-
-
-def test_a_resource_without_filter_has_no_limit():
-    limits = capacity.limits(standard_host(), [Resource.MEMORY])
-    assert limits.as_dict() == {"memory_mb": 24576.0}
 
 
 def test_v01_negative_free_memory_stays_negative_and_room_is_left():
@@ -119,7 +115,7 @@ def test_what_a_guest_takes_beside_its_memory_counts():
     assert (room.usable, room.largest) == (512, 448)
     assert room.fits(448)
     assert room.refusal(449) == "Free memory 512.00 MB < requested 513 MB"
-    assert capacity.how_many(node, Need(64, 0, 0)).count == 4
+    assert how_many(node, Need(64, 0, 0)).count == 4
     assert capacity.memory_room(node, taken_mb=128, servers=2).used == 512 + 128 + 2 * 64
     assert capacity.claim_rooms(node, Limits(memory_mb=1024.0)).memory == room
 
@@ -158,7 +154,7 @@ def test_thin_disks_that_may_still_grow_lower_the_room():
 
 def test_a_host_that_tells_no_threads_is_not_limited_by_them():
     assert capacity.vcpu_room(standard_host(vcpus=0)).fits(64)
-    assert capacity.limits(standard_host(vcpus=0), EVERY).vcpu is None
+    assert capacity.vcpu_room(standard_host(vcpus=0)).limit is None
 
 
 @pytest.mark.parametrize(
@@ -192,7 +188,7 @@ needs = st.builds(Need, amounts, amounts, st.integers(0, 600))
 
 @given(nodes, needs)
 def test_filter_and_claim_agree_for_the_same_picture(node, wanted):
-    limits = capacity.limits(node, EVERY)
+    limits = fakes.pipeline(FILTERS).selection(HostState(node), forced=False, age=0.0).limits
     assert capacity.own_rooms(node).fits(wanted) == capacity.claim_rooms(node, limits).fits(wanted)
     assert capacity.own_rooms(node) == capacity.claim_rooms(node, limits)
 
@@ -233,7 +229,7 @@ def test_whole_gb_is_the_ceiling(megabytes):
     st.sets(st.sampled_from(EVERY)),
 )
 def test_how_many_is_what_fits_one_after_the_other(node, wanted, limited):
-    filled = capacity.how_many(node, wanted, limited)
+    filled = how_many(node, wanted, limited)
     if filled.count is None:
         assert filled.binds == () and not any(filled.each.values())
         return
@@ -258,14 +254,14 @@ def test_how_many_is_what_fits_one_after_the_other(node, wanted, limited):
 
 def test_how_many_tells_what_binds():
     node = standard_host()
-    small = capacity.how_many(node, Need(1024, 1, 1))
+    small = how_many(node, Need(1024, 1, 1))
     assert (small.count, small.binds) == (23, (Resource.MEMORY,))
     assert small.each == {Resource.MEMORY: 23, Resource.DISK: 200, Resource.VCPU: 128}
-    assert capacity.how_many(node, Need(188, 1, 1)).binds == (Resource.MEMORY, Resource.VCPU)
-    assert capacity.how_many(node, Need(64, 0, 9)) == capacity.Fill(
+    assert how_many(node, Need(188, 1, 1)).binds == (Resource.MEMORY, Resource.VCPU)
+    assert how_many(node, Need(64, 0, 9)) == capacity.Fill(
         0,
         (Resource.VCPU,),
         {Resource.MEMORY: 376, Resource.DISK: None, Resource.VCPU: 0},
     )
-    nothing = capacity.how_many(node, Need(1024, 1, 1), [])
+    nothing = how_many(node, Need(1024, 1, 1), [])
     assert (nothing.count, nothing.binds) == (None, ())

@@ -93,13 +93,17 @@ def _more_room(name: str, reason: Reason, resource: str) -> Change:
         return Change(f"free some {resource}")
     lacking = math.ceil(reason.need - (reason.limit - reason.used))
     ratio = least_ratio(reason.total, reason.used, reason.need)
-    # Only a ratio from an aggregate has a detail.
-    place = " in the metadata of its aggregate" if name.startswith("Agg") and reason.detail else ""
     text = (
-        f"raise {option}{place} from {number(reason.ratio)} to {number(ratio)}, "
+        f"raise {option}{_place(name, reason)} from {number(reason.ratio)} to {number(ratio)}, "
         f"or free {lacking}{unit}"
     )
     return Change(text, option, reason.ratio, ratio, lacking)
+
+
+def _place(name: str, reason: Reason) -> str:
+    """Say where the number is to be raised: only one from an aggregate has a detail."""
+    of_aggregate = name.startswith("Aggregate") and reason.detail
+    return " in the metadata of its aggregate" if of_aggregate else ""
 
 
 def _smaller_flavor(reason: Reason, resource: str) -> str:
@@ -117,9 +121,9 @@ def _most(name: str, reason: Reason) -> Change:
         return Change(f"raise {option}")
     new = math.floor(reason.used) + 1
     free = math.ceil(reason.used - reason.limit + 1)
-    place = " in the metadata of its aggregate" if name.startswith("Aggregate") else ""
     text = (
-        f"raise {option}{place} from {number(reason.limit)} to {new}, or {what.format(free=free)}"
+        f"raise {option}{_place(name, reason)} from {number(reason.limit)} to {new}, "
+        f"or {what.format(free=free)}"
     )
     return Change(text, option, reason.limit, new, free)
 

@@ -26,10 +26,14 @@ class AggregateRatioFilter(base.Filter):
 
     def room(self, host: HostState) -> Room:
         """Return what the host has under the ratio in force."""
-        room, ratio = host.room(self.resource), host.joined.least.get(self.ratio, 0.0)
-        if ratio <= 0 or room.limit is None:
+        room, ratio = host.room(self.resource), self._ratio_of_aggregates(host)
+        if ratio is None or room.limit is None:
             return room
         return room._replace(limit=capacity.limit(room.total, ratio))
+
+    def _ratio_of_aggregates(self, host: HostState) -> float | None:
+        found = host.joined.least.get(self.ratio, 0.0)
+        return found if found > 0 else None
 
     def examine(self, host: HostState, demand: Demand) -> Reason | None:
         """Return None, ``not_enough_...`` or ``larger_than_host_...``."""
@@ -38,5 +42,5 @@ class AggregateRatioFilter(base.Filter):
             return None
         numbers = reason.sums_of(host.picture, room)
         refusal = reason.shortage(reason.TOO_LITTLE[self.resource], wanted, numbers)
-        other = self.ratio in host.joined.least
-        return refusal._replace(detail=_OF_AGGREGATE) if other else refusal
+        own = self._ratio_of_aggregates(host) is None
+        return refusal if own else refusal._replace(detail=_OF_AGGREGATE)

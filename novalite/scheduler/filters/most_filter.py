@@ -9,6 +9,8 @@ from novalite.scheduler.demand import Demand
 from novalite.scheduler.filters import base
 from novalite.scheduler.host_state import HostState
 
+_OF_AGGREGATE = "the most is that of an aggregate"
+
 
 class MostFilter(base.Filter):
     """Passes hosts on which fewer than the most are counted.
@@ -25,16 +27,18 @@ class MostFilter(base.Filter):
     def count(self, host: HostState) -> int:
         """Return how many there are."""
 
-    def most(self, host: HostState) -> float:
-        """Return how many there may be."""
-        return self._most
+    def most_of_aggregates(self, host: HostState) -> float | None:
+        """Return how many there may be by the host's aggregates; None: the option counts."""
+        return None
 
     def examine(self, host: HostState, demand: Demand) -> Reason | None:
         """Return None or the code with the numbers."""
-        count, most = self.count(host), self.most(host)
+        count, found = self.count(host), self.most_of_aggregates(host)
+        most = self._most if found is None else found
         if count < most:
             return None
-        return Reason(self.code, 1, most - count, most, most, None, count, 0)
+        detail = None if found is None else _OF_AGGREGATE
+        return Reason(self.code, 1, most - count, most, most, None, count, 0, detail)
 
 
 class NumInstancesFilter(MostFilter):
@@ -68,14 +72,14 @@ class IoOpsFilter(MostFilter):
 class AggregateNumInstancesFilter(NumInstancesFilter):
     """As NumInstancesFilter, with the least ``max_instances_per_host`` of the aggregates."""
 
-    def most(self, host: HostState) -> float:
-        """Return how many servers the aggregates allow; the option without them."""
-        return host.joined.least.get("max_instances_per_host", self._most)
+    def most_of_aggregates(self, host: HostState) -> float | None:
+        """Return how many servers the aggregates allow."""
+        return host.joined.least.get("max_instances_per_host")
 
 
 class AggregateIoOpsFilter(IoOpsFilter):
     """As IoOpsFilter, with the least ``max_io_ops_per_host`` of the aggregates."""
 
-    def most(self, host: HostState) -> float:
-        """Return how much the aggregates allow to go on; the option without them."""
-        return host.joined.least.get("max_io_ops_per_host", self._most)
+    def most_of_aggregates(self, host: HostState) -> float | None:
+        """Return how much the aggregates allow to go on."""
+        return host.joined.least.get("max_io_ops_per_host")

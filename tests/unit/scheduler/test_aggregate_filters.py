@@ -94,9 +94,8 @@ def test_without_a_ratio_the_hosts_own_stays(metadata):
     host = joined(metadata, memory_mb_used=24000)
     reason = examine("AggregateRamFilter", host, memory_mb=577)
     own = examine("RamFilter", host, memory_mb=577)
-    assert (
-        reason[:8] == own[:8] == ("not_enough_memory", 577, 576.0, 24576.0, 16384, 1.5, 24000, 512)
-    )
+    numbers = (577, 576.0, 24576.0, 16384, 1.5, 24000, 512)
+    assert reason == own == Reason("not_enough_memory", *numbers, detail=None)
 
 
 ratios = st.sampled_from(["0.5", "1", "2.5", "1, 3", "0", "-1", "x", "nan"])
@@ -232,9 +231,11 @@ def test_counts_keep_below_the_most(name, option, code):
     assert reason == Reason(code, 1, 0, 8, 8, None, 8, 0)
     assert reason.text().endswith(": 1 requested, 0 usable: limit 8 - used 8")
     aggregated = f"Aggregate{name}"
-    assert examine(aggregated, host(8), {option: 8}).limit == 8
+    own = examine(aggregated, host(8), {option: 8})
+    assert (own.limit, own.detail) == (8, None)
     assert examine(aggregated, host(8, {option: "9"}), {option: 8}) is None
-    assert examine(aggregated, host(8, {option: "9"}, {option: "8"}), {option: 50}).limit == 8
+    least = examine(aggregated, host(8, {option: "9"}, {option: "8"}), {option: 50})
+    assert (least.limit, least.detail) == (8, "the most is that of an aggregate")
     assert examine(aggregated, host(8, {option: "many"}), {option: 9}) is None
     assert examine(name, host(8, {option: "9"}), {option: 8}) is not None
 

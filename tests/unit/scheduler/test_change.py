@@ -104,6 +104,12 @@ def test_a_number_of_servers_that_is_allowed_grows_to_what_lets_one_more_in():
     [found] = change.all_of(miss.reasons, "h1")
     assert (found.option, found.old, found.new, found.free) == ("max_instances_per_host", 50, 53, 3)
     assert found.text == "raise max_instances_per_host from 50 to 53, or move 3 servers away"
+    [(_name, why)] = miss.reasons
+    assert change.of("AggregateNumInstancesFilter", why, "h1").text == found.text
+    aggregated = change.of("AggregateNumInstancesFilter", why._replace(detail="its"), "h1")
+    assert aggregated.text.startswith(
+        "raise max_instances_per_host in the metadata of its aggregate from 50 to 53, or"
+    )
     made.update(fakes.node(running_vms=52 - found.free))
     assert fakes.pipeline(names).schedule([made], [fakes.spec()]).found
     made.release("i1")

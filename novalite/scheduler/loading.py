@@ -19,6 +19,11 @@ T = TypeVar("T")
 _NOVA = ("nova.scheduler.", "novalite.scheduler.")
 
 
+def bare(name: str) -> str:
+    """Return the name of a class of Nova's without its module; other names as they are."""
+    return name.rpartition(".")[2] if name.startswith(_NOVA) and ":" not in name else name
+
+
 @dataclass(frozen=True)
 class Loader(Generic[T]):
     """One kind of classes.
@@ -73,7 +78,7 @@ class Loader(Generic[T]):
 
     def _find(self, name: str, known: Mapping[str, type[T]], wrong: list[str]) -> type[T] | None:
         """Return one class; None after *wrong* was told."""
-        own = name.rpartition(".")[2] if name.startswith(_NOVA) and ":" not in name else name
+        own = bare(name)
         if own in known:
             return known[own]
         if own in self.left_out:

@@ -8,7 +8,7 @@ Called by ``novalite-status config explain``. The sums of capacity are those of
 from collections.abc import Callable
 from typing import Any
 
-from novalite.advisor.config_check.filters import LOOK_AT, bare, general_multipliers
+from novalite.advisor.config_check.filters import LOOK_AT, general_multipliers
 from novalite.advisor.config_check.finding import Totals
 from novalite.advisor.config_check.rules import RATIOS
 from novalite.advisor.config_check.settings import Settings
@@ -16,6 +16,7 @@ from novalite.objects import capacity
 from novalite.objects.capacity import Need, Resource, Room
 from novalite.objects.compute_node import ComputeNode
 from novalite.scheduler import weights
+from novalite.scheduler.loading import bare
 
 # The host and the server of an example, where nobody said what the host has.
 EXAMPLE = Totals(memory_mb=65536, vcpus=16, local_gb=500)

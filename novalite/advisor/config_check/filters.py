@@ -12,6 +12,7 @@ from novalite.advisor.config_check.finding import ERROR, WARNING, Finding, at, s
 from novalite.advisor.config_check.settings import Settings
 from novalite.scheduler import filters
 from novalite.scheduler import weights as weighers
+from novalite.scheduler.loading import bare
 
 _VIRT_TYPES = ("kvm", "qemu")
 # What looks at each resource, and the ratio that is without effect when nothing does.
@@ -20,7 +21,6 @@ LOOK_AT = {
     "disk": (("DiskFilter", "AggregateDiskFilter", "ExactDiskFilter"), "disk_allocation_ratio"),
     "vcpus": (("CoreFilter", "AggregateCoreFilter", "ExactCoreFilter"), "cpu_allocation_ratio"),
 }
-_NOVA = ("nova.scheduler.", "novalite.scheduler.")
 # Weighers that say nothing of most requests.
 _SPECIAL = ("soft_affinity", "soft_anti_affinity", "build_failure")
 
@@ -70,11 +70,6 @@ def enabled(settings: Settings) -> Iterator[Finding]:
     if "ComputeFilter" not in map(bare, names):
         text = "without ComputeFilter servers go to hosts that are down or disabled"
         yield from at(where, WARNING, "dangerous", text)
-
-
-def bare(name: str) -> str:
-    """Return the name of a class of Nova's without its module; other names as they are."""
-    return name.rpartition(".")[2] if name.startswith(_NOVA) and ":" not in name else name
 
 
 def _no_such(kind: str, name: str, ours: Iterable[str], left_out: Mapping[str, str]) -> str:

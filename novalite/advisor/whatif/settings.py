@@ -14,13 +14,13 @@ from oslo_config import cfg
 from novalite import conf as conf_module
 from novalite import exception
 from novalite.advisor.config_check import known, parser
-from novalite.advisor.config_check.filters import bare
 from novalite.advisor.config_check.settings import Settings
 from novalite.conf import files as conf_files
 from novalite.conf.files import ConfigError
 from novalite.objects import capacity
 from novalite.objects.capacity import Resource
 from novalite.scheduler import filters, manager, weights
+from novalite.scheduler.loading import bare
 from novalite.scheduler.pipeline import Pipeline
 
 # What a host is set to, and of which resource it is.

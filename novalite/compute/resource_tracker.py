@@ -16,7 +16,7 @@ from novalite.compute.books import Books, Claim, Policy, warn_of_reservations
 from novalite.objects import capacity
 from novalite.objects.audit import BookedClaim
 from novalite.objects.build import Kept
-from novalite.objects.capacity import Need, Resource
+from novalite.objects.capacity import Need
 from novalite.objects.compute_node import ComputeNode
 from novalite.objects.request_spec import Limits
 from novalite.virt import driver as virt_driver
@@ -76,11 +76,7 @@ class ResourceTracker:
             book.put(instance.uuid, KEPT, _settled(kept))
 
     def _warn_of_unset_ratios(self) -> None:
-        for name, resource in (
-            ("cpu_allocation_ratio", Resource.VCPU),
-            ("ram_allocation_ratio", Resource.MEMORY),
-            ("disk_allocation_ratio", Resource.DISK),
-        ):
+        for resource, name in capacity.RATIO_OPTIONS.items():
             if not getattr(self.conf, name):
                 LOG.info("%s is 0.0 (not set): %s is used", name, capacity.DEFAULT_RATIOS[resource])
 

@@ -38,6 +38,18 @@ UNITS = {Resource.MEMORY: "MB", Resource.DISK: "GB", Resource.VCPU: "VCPU"}
 # What a configured ratio of 0.0 ("not set") stands for.
 DEFAULT_RATIOS = {Resource.MEMORY: 1.5, Resource.DISK: 1.0, Resource.VCPU: 16.0}
 
+# The options that hold the ratio of a resource and what is kept back of it.
+RATIO_OPTIONS = {
+    Resource.MEMORY: "ram_allocation_ratio",
+    Resource.DISK: "disk_allocation_ratio",
+    Resource.VCPU: "cpu_allocation_ratio",
+}
+RESERVED_OPTIONS = {
+    Resource.MEMORY: "reserved_host_memory_mb",
+    Resource.DISK: "reserved_host_disk_mb",
+    Resource.VCPU: "reserved_host_cpus",
+}
+
 
 class Need(NamedTuple):
     """What one server takes from a host."""

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from novalite.objects import capacity
+from novalite.objects.capacity import Resource
 from novalite.objects.reason import Reason, number
 
 # resource in a code: what it is called, its unit, its ratio.
 _RESOURCES = {
-    "memory": ("memory", " MB", "ram_allocation_ratio"),
-    "disk": ("disk", " GB", "disk_allocation_ratio"),
-    "vcpu": ("vcpus", " vcpus", "cpu_allocation_ratio"),
+    "memory": ("memory", " MB", capacity.RATIO_OPTIONS[Resource.MEMORY]),
+    "disk": ("disk", " GB", capacity.RATIO_OPTIONS[Resource.DISK]),
+    "vcpu": ("vcpus", " vcpus", capacity.RATIO_OPTIONS[Resource.VCPU]),
 }
 _SERVICE = "`openstack compute service set"
 

@@ -13,11 +13,6 @@ from novalite.objects.inquiry import CapacityReport, HostCapacity, HostVerdict
 from novalite.objects.reason import Reason, number
 
 _NAMES = {"memory": "memory", "disk": "disk", "vcpu": "vcpus"}
-_OPTIONS = {
-    "memory": "ram_allocation_ratio",
-    "disk": "disk_allocation_ratio",
-    "vcpu": "cpu_allocation_ratio",
-}
 
 
 def resources(room: Iterable[Reason]) -> list[dict[str, Any]]:
@@ -70,10 +65,8 @@ def _negative(reason: Reason) -> str | None:
     )
     if shown["limit"] is None:
         return f"{text}; no limit is kept, because no enabled filter asks for it"
-    text += (
-        f"; {_OPTIONS[kind]} {number(shown['ratio'])} allows to promise "
-        f"{number(shown['limit'])}{unit}"
-    )
+    option = capacity.RATIO_OPTIONS[capacity.Resource(kind)]
+    text += f"; {option} {number(shown['ratio'])} allows to promise {number(shown['limit'])}{unit}"
     if shown["usable"] > 0:
         return f"{text}, so {number(shown['usable'])}{unit} can still be taken"
     return f"{text}, so nothing more can be taken"

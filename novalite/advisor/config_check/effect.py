@@ -10,7 +10,6 @@ from typing import Any
 
 from novalite.advisor.config_check.filters import LOOK_AT, general_multipliers
 from novalite.advisor.config_check.finding import Totals
-from novalite.advisor.config_check.rules import RATIOS
 from novalite.advisor.config_check.settings import Settings
 from novalite.objects import capacity
 from novalite.objects.capacity import Need, Resource, Room
@@ -25,10 +24,11 @@ SERVER = Need(memory_mb=4096, disk_gb=40, vcpus=2)
 _RECOVERY, _GRACE = 2, 10
 _AUDIT = 60
 
-_RESERVED = {
-    "reserved_host_memory_mb": Resource.MEMORY,
-    "reserved_host_disk_mb": Resource.DISK,
-    "reserved_host_cpus": Resource.VCPU,
+# The resource that an option is about.
+_RESOURCE_OF = {
+    name: resource
+    for options in (capacity.RATIO_OPTIONS, capacity.RESERVED_OPTIONS)
+    for resource, name in options.items()
 }
 _WORDS = {Resource.MEMORY: "memory", Resource.DISK: "disk", Resource.VCPU: "vcpus"}
 Effect = Callable[[Settings, str, Totals], list[str]]
@@ -46,7 +46,7 @@ def effects(settings: Settings, section: str, name: str, totals: Totals) -> list
 
 
 def _capacity(settings: Settings, name: str, totals: Totals) -> list[str]:
-    resource = RATIOS.get(name) or _RESERVED[name]
+    resource = _RESOURCE_OF[name]
     said = totals.memory_mb, totals.local_gb, totals.vcpus
     known = said[list(Resource).index(resource)] is not None
     now = _room(settings, resource, totals, {})
@@ -199,7 +199,7 @@ def _builds(settings: Settings, name: str, _totals: Totals) -> list[str]:
 
 
 _EFFECTS: dict[tuple[str, str], Effect] = {
-    **{("DEFAULT", name): _capacity for name in (*RATIOS, *_RESERVED)},
+    **{("DEFAULT", name): _capacity for name in _RESOURCE_OF},
     **{("filter_scheduler", name): _multiplier for name in weights.WEIGHERS},
     **{("quota", name): _quota for name in ("instances", "cores", "ram")},
     ("DEFAULT", "report_interval"): _times,

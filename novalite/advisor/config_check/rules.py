@@ -23,12 +23,6 @@ _TOO_MUCH = {Resource.MEMORY: 3.0, Resource.DISK: 2.0, Resource.VCPU: 64.0}
 _GIGABYTES = 64
 _DATABASES = ("sqlite", "postgresql", "mysql", "mariadb")
 
-RATIOS = {
-    "cpu_allocation_ratio": Resource.VCPU,
-    "ram_allocation_ratio": Resource.MEMORY,
-    "disk_allocation_ratio": Resource.DISK,
-}
-
 
 def run(settings: Settings, totals: Totals) -> Iterator[Finding]:
     """Yield what all rules find."""
@@ -72,7 +66,7 @@ def _leases(settings: Settings) -> Iterator[Finding]:
 
 
 def _ratios(settings: Settings) -> Iterator[Finding]:
-    for name, resource in RATIOS.items():
+    for resource, name in capacity.RATIO_OPTIONS.items():
         entry, value = settings.entry("DEFAULT", name), settings.value("DEFAULT", name)
         if value == 0.0:
             default = capacity.DEFAULT_RATIOS[resource]
@@ -98,21 +92,22 @@ def _reserved(settings: Settings, totals: Totals) -> Iterator[Finding]:
             text = f"{value} is in MB; if GB are meant, write {value * 1024}"
             yield from at(settings.entry("DEFAULT", name), WARNING, "dangerous", text)
     disk_gb = None if disk is None else capacity.whole_gb(disk)
-    for name, held, total, ratio, unit in (
-        ("reserved_host_memory_mb", memory, has.memory_mb, "ram_allocation_ratio", "MB"),
-        ("reserved_host_disk_mb", disk_gb, has.local_gb, "disk_allocation_ratio", "GB"),
-        ("reserved_host_cpus", cpus, has.vcpus, "cpu_allocation_ratio", "threads"),
+    for resource, held, total, unit in (
+        (Resource.MEMORY, memory, has.memory_mb, "MB"),
+        (Resource.DISK, disk_gb, has.local_gb, "GB"),
+        (Resource.VCPU, cpus, has.vcpus, "threads"),
     ):
         if held is None or total is None or held < total:
             continue
-        promised = settings.value("DEFAULT", ratio)
-        limit = total * capacity.effective_ratio(RATIOS[ratio], promised or 0.0)
+        promised = settings.value("DEFAULT", capacity.RATIO_OPTIONS[resource])
+        limit = total * capacity.effective_ratio(resource, promised or 0.0)
         text = f"{held} {unit} are kept back and the host has {total}: "
         if held >= limit:
             text += "no server fits"
         else:
             text += f"servers live on overcommit alone ({limit - held:g} {unit} of it)"
-        yield from at(settings.entry("DEFAULT", name), WARNING, "dangerous", text)
+        where = settings.entry("DEFAULT", capacity.RESERVED_OPTIONS[resource])
+        yield from at(where, WARNING, "dangerous", text)
 
 
 def _host(settings: Settings, totals: Totals) -> Totals:

@@ -18,18 +18,13 @@ from novalite.advisor.config_check.settings import Settings
 from novalite.conf import files as conf_files
 from novalite.conf.files import ConfigError
 from novalite.objects import capacity
-from novalite.objects.capacity import Resource
 from novalite.scheduler import filters, manager, weights
 from novalite.scheduler.loading import bare
 from novalite.scheduler.pipeline import Pipeline
 
 # What a host is set to, and of which resource it is.
-RATIOS = {
-    "cpu_allocation_ratio": Resource.VCPU,
-    "ram_allocation_ratio": Resource.MEMORY,
-    "disk_allocation_ratio": Resource.DISK,
-}
-RESERVED = ("reserved_host_memory_mb", "reserved_host_disk_mb", "reserved_host_cpus")
+RATIOS = {name: resource for resource, name in capacity.RATIO_OPTIONS.items()}
+RESERVED = tuple(capacity.RESERVED_OPTIONS.values())
 HOST_OPTIONS = (*RATIOS, *RESERVED)
 _FURTHER = ("max_attempts", "default_availability_zone")
 # Both sides draw alike where the options ask for chance.

@@ -21,8 +21,6 @@ class AggregateRatioFilter(base.Filter):
     """Passes hosts with enough of one resource under the ratio of their aggregates."""
 
     resource: ClassVar[Resource]
-    # Name of the ratio in metadata.
-    ratio: ClassVar[str]
 
     def room(self, host: HostState) -> Room:
         """Return what the host has under the ratio in force."""
@@ -32,7 +30,7 @@ class AggregateRatioFilter(base.Filter):
         return room._replace(limit=capacity.limit(room.total, ratio))
 
     def _ratio_of_aggregates(self, host: HostState) -> float | None:
-        found = host.joined.least.get(self.ratio, 0.0)
+        found = host.joined.least.get(capacity.RATIO_OPTIONS[self.resource], 0.0)
         return found if found > 0 else None
 
     def examine(self, host: HostState, demand: Demand) -> Reason | None:

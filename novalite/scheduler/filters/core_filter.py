@@ -38,4 +38,3 @@ class AggregateCoreFilter(AggregateRatioFilter):
     """Passes hosts with enough vcpus under the ratio of their aggregates."""
 
     resource = Resource.VCPU
-    ratio = "cpu_allocation_ratio"

@@ -40,4 +40,3 @@ class AggregateDiskFilter(AggregateRatioFilter):
     """Passes hosts with enough local disk under the ratio of their aggregates."""
 
     resource = Resource.DISK
-    ratio = "disk_allocation_ratio"

@@ -38,4 +38,3 @@ class AggregateRamFilter(AggregateRatioFilter):
     """Passes hosts with enough memory under the ratio of their aggregates."""
 
     resource = Resource.MEMORY
-    ratio = "ram_allocation_ratio"

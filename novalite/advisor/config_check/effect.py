@@ -20,8 +20,9 @@ from novalite.scheduler.loading import bare
 # The host and the server of an example, where nobody said what the host has.
 EXAMPLE = Totals(memory_mb=65536, vcpus=16, local_gb=500)
 SERVER = Need(memory_mb=4096, disk_gb=40, vcpus=2)
-# A conductor looks for work past its deadline that often, and gives a silent host so long.
-_RECOVERY, _GRACE = 2, 10
+# Seconds until a conductor has certainly seen that a host is silent, and left it.
+_GRACE = 10
+# What an interval of 0 means.
 _AUDIT = 60
 
 # The resource that an option is about.
@@ -175,11 +176,12 @@ def _quota(settings: Settings, name: str, _totals: Totals) -> list[str]:
 def _lease(settings: Settings, _name: str, _totals: Totals) -> list[str]:
     renew = settings.value("conductor", "task_renew_interval")
     lease = settings.value("conductor", "task_lease")
-    if renew is None or lease is None:
+    look = settings.value("conductor", "recovery_interval")
+    if renew is None or lease is None or look is None:
         return []
     return [
         f"a conductor renews its work every {renew:g} s; it holds for {lease:g} s",
-        f"what a dead conductor had in hand goes on after {lease:g} + {_RECOVERY} s at most",
+        f"what a dead conductor had in hand goes on after {lease:g} + {look:g} s at most",
     ]
 
 
@@ -206,6 +208,7 @@ _EFFECTS: dict[tuple[str, str], Effect] = {
     ("DEFAULT", "service_down_time"): _times,
     ("DEFAULT", "update_resources_interval"): _audit,
     ("DEFAULT", "max_concurrent_builds"): _builds,
+    ("conductor", "recovery_interval"): _lease,
     ("conductor", "task_lease"): _lease,
     ("conductor", "task_renew_interval"): _lease,
     ("filter_scheduler", "enabled_filters"): _filters,

@@ -109,6 +109,13 @@ def test_a_typing_error(known: Known, paths: list[str]) -> None:
         text(known, paths, "ram_alocation_ratio")
 
 
+def test_the_interval_of_recovery_is_that_of_the_files(known: Known, tmp_path: Path) -> None:
+    file = tmp_path / "slow.conf"
+    file.write_text("[conductor]\nrecovery_interval = 7\n")
+    for word in ("task_lease", "recovery_interval"):
+        assert "goes on after 15 + 7 s at most" in text(known, [str(file)], word)
+
+
 def test_every_effect_has_numbers(known: Known, paths: list[str]) -> None:
     for word, number in (
         ("reserved_host_memory_mb", "512 MB kept back"),

@@ -188,7 +188,7 @@ def _lease(settings: Settings, _name: str, _totals: Totals) -> list[str]:
 def _audit(settings: Settings, name: str, _totals: Totals) -> list[str]:
     value = settings.value("DEFAULT", name)
     if value < 0:
-        return ["never: the books are not compared with the hypervisor after the start"]
+        return ["never: a host is measured at its start only"]
     every = value or _AUDIT
     return [f"a host is measured every {every} s, {3600 // every} times an hour"]
 

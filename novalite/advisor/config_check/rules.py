@@ -182,11 +182,15 @@ def _policy(settings: Settings) -> Iterator[Finding]:
 
 
 def _audits(settings: Settings) -> Iterator[Finding]:
-    value = settings.value("DEFAULT", "update_resources_interval")
-    if value is not None and value < 0:
-        text = "the books of a host are never compared with its hypervisor again"
-        where = settings.entry("DEFAULT", "update_resources_interval")
-        yield from at(where, WARNING, "dangerous", text)
+    for section, name, text in (
+        ("DEFAULT", "update_resources_interval", "a host is measured at its start only"),
+        ("DEFAULT", "audit_interval", "nothing compares a host's claims with its guests"),
+        ("conductor", "audit_interval", "nothing compares servers with allocations"),
+    ):
+        value = settings.value(section, name)
+        # 0 is "every minute" to computes and "never" to conductors.
+        if value is not None and (value < 0 or (value == 0 and section == "conductor")):
+            yield from at(settings.entry(section, name), WARNING, "dangerous", text)
     attempts = settings.value("scheduler", "max_attempts")
     if attempts == 1:
         text = "a build that fails on its first host is tried nowhere else"

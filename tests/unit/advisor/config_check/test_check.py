@@ -155,6 +155,8 @@ def test_every_option_of_novalite_with_its_default_is_silent(known: Known, tmp_p
         ("[DEFAULT]\nhost = a # b", "host", WARNING, "part of the value"),
         ("[DEFAULT]\nstate_path = $nowhere/x", "state_path", ERROR, "does not exist"),
         ("[DEFAULT]\nupdate_resources_interval = -1", "update_resources_interval", WARNING, ""),
+        ("[DEFAULT]\naudit_interval = -1", "audit_interval", WARNING, "with its guests"),
+        ("[conductor]\naudit_interval = 0", "audit_interval", WARNING, "with allocations"),
         ("[DEFAULT]\nexecutor_thread_pool_size = 99", "executor_thread_pool_size", ERROR, "64"),
         ("[DEFAULT]\ntransport_url = amqp://h/", "transport_url", ERROR, "rabbit://"),
         ("[database]\nconnection = oracle://h/x", "connection", ERROR, "oracle"),

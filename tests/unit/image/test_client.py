@@ -7,9 +7,8 @@ import requests
 
 from novalite import context, exception
 from novalite.image import client
-from tests.unit.image.conftest import Clock
 from tests.unit.neighbors import support
-from tests.unit.neighbors.support import Cloud, Wire
+from tests.unit.neighbors.support import Clock, Cloud, Wire
 
 
 def asker(cloud: Cloud, project: str = "demo", **values: Any) -> context.RequestContext:

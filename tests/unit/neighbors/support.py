@@ -48,6 +48,16 @@ def login(user: str, password: str = PASSWORD) -> dict[str, Any]:
     return {"identity": {"methods": ["password"], "password": {"user": named}}}
 
 
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Cloud:
     """The applications over one temporary file."""
 

@@ -8,8 +8,7 @@ import requests
 from novalite import context, exception
 from novalite.network import client
 from novalite.objects.request_spec import NetworkRequest
-from tests.unit.neighbors.support import Cloud, User, Wire
-from tests.unit.network.conftest import Clock
+from tests.unit.neighbors.support import Clock, Cloud, User, Wire
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ PRODUCT = sorted(
 MOST_LINES = 400
 MOST_FUNCTION_LINES = 60
 # Kinds of files that carry the licence line, in the first two lines since a script begins with #!.
-LICENSED = {".py", ".cfg", ".ini", ".toml", ".sh", ".service", ".conf", ".txt"}
+LICENSED = {".py", ".cfg", ".ini", ".toml", ".sh", ".service", ".conf", ".txt", ".yaml"}
 # Written by a program.
 GENERATED = {"novalite.conf.sample"}
 

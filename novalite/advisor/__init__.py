@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command-line side of explanations and capacity; the sums themselves are in objects/."""
+"""What the command line thinks: explanations, questions, checks, comparisons and the audit.
+
+Programs in cmd/ call it; no service does. The sums themselves are in objects/.
+"""

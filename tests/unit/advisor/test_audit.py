@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from novalite import exception
-from novalite.cmd import audit
+from novalite.advisor import audit
 from novalite.db import audit as db_audit
 from novalite.db import compute_nodes, schema
 from novalite.objects.audit import BookedClaim, FoundGuest, HostBooks, Kind

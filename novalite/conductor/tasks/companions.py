@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other servers that a request is about: those of its server group, those its hints name.
+"""What the flow of a build has to know of other servers; see :mod:`novalite.db.companions`.
 
-Called by the flow of a build just before it asks the scheduler, since where they are changes from
-one moment to the next. Requests without group and hints cost nothing here.
+Called just before a scheduler is asked, and when an attempt is noted. Requests without group and
+hints cost nothing here.
 """
 
 from collections.abc import Sequence

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from novalite.db import allocations, builds, schema
 from novalite.objects import audit, base, capacity
 from novalite.objects.audit import Facts, Record, Server
+from novalite.objects.compute_node import NUMBERS
 from novalite.objects.flavor import Flavor
 
 _i = schema.instances
@@ -99,7 +100,7 @@ def _server(row: Any, flavors: dict[str, Flavor]) -> Server:
 
 
 def _record(row: Any) -> Record:
-    numbers = {name: getattr(row, name) for name in audit.NUMBERS}
+    numbers = {name: getattr(row, name) for name in NUMBERS}
     return Record(row.host, base.decode(row.picture), numbers)
 
 

@@ -13,25 +13,13 @@ from novalite.db import schema, services
 from novalite.db.engine import now
 from novalite.db.prepared import Prepared
 from novalite.objects import base
-from novalite.objects.compute_node import ComputeNode
+from novalite.objects.compute_node import NUMBERS, ComputeNode
 from novalite.objects.service import Service
 
 _t = schema.compute_nodes
 _s = schema.services
 _al = schema.allocations
 
-# Pictures carry these as columns too, for sums in SQL and for the eye.
-_COLUMNS = (
-    "vcpus",
-    "memory_mb",
-    "local_gb",
-    "vcpus_used",
-    "memory_mb_used",
-    "local_gb_used",
-    "disk_available_least",
-    "running_vms",
-    "current_workload",
-)
 # A reader's mark is put back by so much, for rows that were stamped before they were committed.
 OVERLAP = 5.0
 # Claims that came into the books within this time are named to a scheduler's first reading.
@@ -52,7 +40,7 @@ _UPDATE = Prepared(
         counter=sa.bindparam("counter_"),
         picture=sa.bindparam("picture_"),
         updated_at=now(),
-        **{name: sa.bindparam(f"{name}_") for name in _COLUMNS},
+        **{name: sa.bindparam(f"{name}_") for name in NUMBERS},
     )
 )
 _OWNER = sa.select(_t.c.host, _t.c.uuid).where(_t.c.hypervisor_hostname == sa.bindparam("node_"))
@@ -93,7 +81,7 @@ def save(conn: sa.Connection, picture: ComputeNode) -> bool:
     :raises exception.Conflict: the node belongs to another host
     """
     wire = base.encode(picture)
-    values: dict[str, Any] = {f"{name}_": getattr(picture, name) for name in _COLUMNS}
+    values: dict[str, Any] = {f"{name}_": getattr(picture, name) for name in NUMBERS}
     values.update(
         node_=picture.hypervisor_hostname,
         host_=picture.host,
@@ -121,7 +109,7 @@ def save(conn: sa.Connection, picture: ComputeNode) -> bool:
             picture=wire,
             created_at=now(),
             updated_at=now(),
-            **{name: getattr(picture, name) for name in _COLUMNS},
+            **{name: getattr(picture, name) for name in NUMBERS},
         )
     )
     return True

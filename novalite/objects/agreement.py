@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 
 from novalite.objects import capacity
 from novalite.objects.audit import (
-    NUMBERS,
     BookedClaim,
     Difference,
     Facts,
@@ -23,7 +22,7 @@ from novalite.objects.audit import (
     resources,
     words,
 )
-from novalite.objects.compute_node import ComputeNode
+from novalite.objects.compute_node import NUMBERS, ComputeNode
 
 
 def compare_database(facts: Facts) -> list[Difference]:

@@ -17,19 +17,6 @@ from novalite.objects.compute_node import ComputeNode
 # consumer -> node -> resource class -> used
 Allocations = Mapping[str, Mapping[str, Mapping[str, int]]]
 
-# What a node's record repeats of its picture, for sums in SQL.
-NUMBERS = (
-    "vcpus",
-    "memory_mb",
-    "local_gb",
-    "vcpus_used",
-    "memory_mb_used",
-    "local_gb_used",
-    "disk_available_least",
-    "running_vms",
-    "current_workload",
-)
-
 
 class Owner(StrEnum):
     """Who repairs a difference: the one that writes the books in which it is."""

@@ -7,6 +7,19 @@ from typing import Any, ClassVar
 from novalite.objects import base
 from novalite.objects.request_spec import Generation
 
+# What a node's record repeats of its picture in columns, for sums in SQL and for the eye.
+NUMBERS = (
+    "vcpus",
+    "memory_mb",
+    "local_gb",
+    "vcpus_used",
+    "memory_mb_used",
+    "local_gb_used",
+    "disk_available_least",
+    "running_vms",
+    "current_workload",
+)
+
 
 @base.register
 @dataclass(slots=True)

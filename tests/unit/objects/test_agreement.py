@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from novalite.objects import agreement, audit, base
 from novalite.objects.audit import BookedClaim, Facts, FoundGuest, HostBooks, Kind, Owner, Record
 from novalite.objects.capacity import Need
-from novalite.objects.compute_node import ComputeNode
+from novalite.objects.compute_node import NUMBERS, ComputeNode
 from novalite.objects.request_spec import Generation
 
 NEED = Need(memory_mb=512, disk_gb=3, vcpus=2)
@@ -63,7 +63,7 @@ def host_books(claims=None, guests=None, host="h1", **changes):
 
 def record(of, host="h1", **changes):
     stored = dataclasses.replace(of)
-    numbers = {name: getattr(stored, name) for name in audit.NUMBERS} | changes
+    numbers = {name: getattr(stored, name) for name in NUMBERS} | changes
     return Record(host, stored, numbers)
 
 
@@ -266,7 +266,7 @@ class TestRecords:
     def test_the_stored_picture(self):
         books = host_books()
         stored = dataclasses.replace(books.pictures[0], running_vms=5)
-        row = Record("h1", stored, {n: getattr(books.pictures[0], n) for n in audit.NUMBERS})
+        row = Record("h1", stored, {n: getattr(books.pictures[0], n) for n in NUMBERS})
         found = agreement.compare_records(books, {"h1-node": row})
         assert "stored picture" in one(found, Kind.RECORD_WRONG, Owner.COMPUTE).text
 

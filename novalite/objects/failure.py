@@ -45,6 +45,11 @@ NETWORK = Failure(
     "look into the network service and its agent on {host}, where the port was to be bound",
 )
 IMAGE = Failure("image_failed", "could not read the image", "look into the image service")
+VOLUME = Failure(
+    "volume_failed",
+    "could not get a volume that it needs",
+    "look at the volume that the error names, and into the block storage service",
+)
 NEIGHBOR = Failure(
     "neighbor_failed",
     "was let down by another service that it needs",
@@ -68,6 +73,7 @@ _PATTERNS: tuple[tuple[str, Failure], ...] = (
     (r"instance group policy was violated", GROUP),
     (r"^Binding failed|The network service|^Port |^Network ", NETWORK),
     (r"The image service|^Image ", IMAGE),
+    (r"^Invalid volume|^Volume |^Could not find a handler", VOLUME),
     (r"^The \w+ service", NEIGHBOR),
     (r"^Hypervisor error|^Domain of instance", HYPERVISOR),
     (r"^Unexpected error", UNEXPECTED),
@@ -75,7 +81,9 @@ _PATTERNS: tuple[tuple[str, Failure], ...] = (
 _COMPILED = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in _PATTERNS]
 KINDS: dict[str, Failure] = {
     kind.code: kind
-    for kind in (CPU, NO_ROOM, GROUP, NETWORK, IMAGE, NEIGHBOR, HYPERVISOR, UNEXPECTED, OTHER)
+    for kind in (
+        *(CPU, NO_ROOM, GROUP, NETWORK, IMAGE, VOLUME, NEIGHBOR, HYPERVISOR, UNEXPECTED, OTHER),
+    )
 }
 
 

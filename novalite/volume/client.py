@@ -29,6 +29,8 @@ DEVICE_KEY = "novalite_device"
 _FIRST_LOOK = 0.1
 _NUMBERS = ("min_ram", "min_disk", "size")
 _TEXTS = ("disk_format", "container_format")
+# What a volume is while it is being made.
+_MAKING = ("creating", "downloading")
 
 
 class VolumeClient:
@@ -80,10 +82,7 @@ class VolumeClient:
         if device.is_root and found.get("bootable") != "true":
             raise errors.InvalidBDMVolumeNotBootable(id=volume_id)
         if found.get("status") != "available":
-            raise errors.InvalidVolume(
-                reason=f"volume '{volume_id}' status must be 'available'. Currently in "
-                f"'{found.get('status')}' status"
-            )
+            raise errors.InvalidVolume(reason=_not_available(volume_id, found.get("status")))
         return found
 
     # -- for the compute
@@ -106,7 +105,8 @@ class VolumeClient:
         :returns: the devices with their volumes, attachments and paths on the host
         :raises exception.BuildCancelled: *is_cancelled* said so
         :raises errors.VolumeNotCreated: a volume is not ready in time, or is in error
-        :raises errors.InvalidVolume: block storage refuses
+        :raises errors.InvalidVolume: block storage refuses, or a volume that was there is not
+            available any more
         :raises errors.VolumeDriverNotFound: this host cannot reach such a volume
         :raises exception.NeighborUnavailable: block storage cannot be used now
         """
@@ -122,7 +122,7 @@ class VolumeClient:
                 device = dataclasses.replace(device, volume_id=str(volume["id"]))
             ready.append(device)
         for device in ready:
-            self._wait_for(ctxt, instance_uuid, str(device.volume_id), is_cancelled)
+            self._wait_for(ctxt, instance_uuid, device, is_cancelled)
         on_made()
         return [self._attach(ctxt, instance_uuid, host, device) for device in ready]
 
@@ -163,9 +163,10 @@ class VolumeClient:
         self,
         ctxt: context.RequestContext,
         instance_uuid: str,
-        volume_id: str,
+        device: BlockDevice,
         is_cancelled: Callable[[], bool],
     ) -> None:
+        volume_id = str(device.volume_id)
         began, pause = time.monotonic(), _FIRST_LOOK
         attempts = int(self._conf.block_device_allocate_retries) + 1
         for attempt in range(1, attempts + 1):
@@ -175,10 +176,13 @@ class VolumeClient:
             status = str(found.get("status")) if found else "deleted"
             if status == "available":
                 return
-            if status not in ("creating", "downloading") or attempt == attempts:
+            if status not in _MAKING or attempt == attempts:
                 break
             self._wait(pause)
             pause = min(2 * pause, float(self._conf.block_device_allocate_retries_interval))
+        if device.is_brought and status not in (*_MAKING, "detaching"):
+            # Another server has it, or it is no more: it would be the same on every host.
+            raise errors.InvalidVolume(reason=_not_available(volume_id, status))
         raise errors.VolumeNotCreated(
             volume_id=volume_id,
             seconds=int(time.monotonic() - began),
@@ -278,6 +282,10 @@ class VolumeClient:
                 context=ctxt,
                 instance=instance_uuid,
             )
+
+
+def _not_available(volume_id: str, status: Any) -> str:
+    return f"volume '{volume_id}' status must be 'available'. Currently in '{status}' status"
 
 
 def _image_of(volume: Record) -> ImageMeta:

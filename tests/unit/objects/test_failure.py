@@ -7,6 +7,7 @@ from novalite import exception
 from novalite.db import server_groups
 from novalite.objects import failure
 from novalite.virt.libvirt.config import CpuPolicy
+from novalite.volume import errors as volume_errors
 
 CPU = (
     "unsupported configuration: guest and host CPU are not compatible: Host CPU does not provide "
@@ -29,6 +30,14 @@ CPU = (
         (exception.NeighborUnavailable(service="network"), "network_failed"),
         (exception.NeighborUnavailable(service="image"), "image_failed"),
         (exception.NeighborError(service="volume", status=500, reason="x"), "neighbor_failed"),
+        (volume_errors.InvalidVolume(reason="volume 'v' ..."), "volume_failed"),
+        (
+            volume_errors.VolumeNotCreated(
+                volume_id="v", seconds=1, attempts=2, volume_status="creating"
+            ),
+            "volume_failed",
+        ),
+        (volume_errors.VolumeDriverNotFound(driver_type="rbd"), "volume_failed"),
         (exception.ImageInBodyNotFound(image_id="i"), "image_failed"),
     ],
 )

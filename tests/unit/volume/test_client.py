@@ -199,9 +199,23 @@ def test_a_cancelled_build_does_not_wait(world: World) -> None:
 def test_a_volume_that_went_to_another_server(world: World) -> None:
     device = world.volume()
     world.client.attach(world.ctxt, "other", "host1", [device], lambda: False)
-    with pytest.raises(errors.VolumeNotCreated, match="status is in-use"):
+    with pytest.raises(errors.InvalidVolume, match="Currently in 'in-use' status") as caught:
         world.attach(device)
+    assert exception.is_of_request(caught.value), "no other host would fare better"
     assert len(world.hosts) == 1
+
+
+def test_a_volume_that_was_deleted_meanwhile(world: World) -> None:
+    device = dataclasses.replace(world.volume(), volume_id="gone")
+    with pytest.raises(errors.InvalidVolume, match="Currently in 'deleted' status"):
+        world.attach(device)
+
+
+def test_a_volume_that_is_still_taken_off_may_come_to_another_host(world: World) -> None:
+    device = world.volume()
+    world.change(str(device.volume_id), status="detaching")
+    with pytest.raises(errors.VolumeNotCreated, match="status is detaching"):
+        world.attach(device)
 
 
 # -- giving back

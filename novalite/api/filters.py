@@ -17,8 +17,6 @@ from novalite.api.policy import Policy
 from novalite.api.views import servers as view
 from novalite.db import instance_queries
 
-Values = dict[str, list[str]]
-
 # Administrators only: parameter -> column that must equal one of the values.
 _TEXT_COLUMNS = {
     "host": "host",

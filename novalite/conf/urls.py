@@ -8,8 +8,6 @@ So a URL that could be read in two ways is refused. Nothing here ever returns a 
 
 import re
 import string
-import urllib.parse
-from collections.abc import Iterator
 
 # What may stand in a user name, a password or a virtual host as it is (RFC 3986, without the
 # characters that separate the parts of our URLs).
@@ -51,15 +49,3 @@ def _is_clear_host(part: str) -> bool:
         return False
     match = _HOST.fullmatch(address)
     return match is not None and int(match.group(2) or 1) in range(1, 65536)
-
-
-def secrets(url: str) -> Iterator[str]:
-    """Yield the passwords in a clear URL, as they are written and decoded."""
-    match = _URL.fullmatch(url)
-    if match is None:
-        return
-    for part in match.group(2).split(","):
-        password = part.rpartition("@")[0].partition(":")[2]
-        if password:
-            yield password
-            yield urllib.parse.unquote(password)

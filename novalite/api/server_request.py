@@ -71,7 +71,7 @@ def parse(conf: cfg.ConfigOpts, body: dict[str, Any], version: int) -> ServerReq
         zone=zones.parse(server.get("availability_zone"), conf.default_schedule_zone),
         least=least,
         count=count,
-        networks=_networks(server, version, count),
+        networks=_networks(server, count),
         security_groups=_security_groups(server),
         metadata=server.get("metadata", {}),
         tags=sorted(set(server.get("tags", ()))),
@@ -125,7 +125,7 @@ def _refuse_unsupported(server: dict[str, Any]) -> None:
         raise exception.InvalidInput("personality (file injection) is not supported by this cloud.")
 
 
-def _networks(server: dict[str, Any], version: int, count: int) -> list[NetworkRequest] | None:
+def _networks(server: dict[str, Any], count: int) -> list[NetworkRequest] | None:
     asked = server.get("networks")
     if asked == "none":
         return []

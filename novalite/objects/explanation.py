@@ -37,7 +37,7 @@ def explain(facts: Facts, *, admin: bool) -> Explanation:
     return found
 
 
-def action_summary(history: History, facts: Facts, *, admin: bool) -> str:
+def action_summary(history: History, facts: Facts) -> str:
     """Return how one action went, in a few words."""
     action = history.action
     took = duration((action.finish or facts.now) - action.start)
@@ -155,7 +155,7 @@ def _building(facts: Facts, history: History, admin: bool) -> Explanation:
     action, attempts = history.action, history.attempts()
     since = duration(facts.now - action.start)
     if action.step is Step.SCHEDULING and action.state is ActionState.PENDING:
-        found = _waiting(facts, history, attempts, since, admin)
+        found = _waiting(facts, attempts, since, admin)
     elif action.step is Step.SCHEDULING:
         found = Explanation(
             f"{facts.name} is being built, since {since}: a conductor has it and asks the "
@@ -193,9 +193,7 @@ def _on_host(facts: Facts, action: Action, since: str, admin: bool) -> Explanati
     return found
 
 
-def _waiting(
-    facts: Facts, history: History, attempts: list[Attempt], since: str, admin: bool
-) -> Explanation:
+def _waiting(facts: Facts, attempts: list[Attempt], since: str, admin: bool) -> Explanation:
     name = facts.name
     last = attempts[-1] if attempts else None
     if last is not None and last.outcome is Outcome.WAITING and last.decision is not None:

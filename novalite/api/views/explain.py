@@ -68,7 +68,7 @@ def _action(found: History, facts: Facts, admin: bool) -> Json:
         "action": action.action,
         "request_id": action.request_id,
         "state": action.state.value,
-        "summary": explanation.action_summary(found, facts, admin=admin),
+        "summary": explanation.action_summary(found, facts),
         "start_time": times.micro(action.start),
         "finish_time": times.micro(action.finish),
         "took_ms": _ms(None if action.finish is None else action.finish - action.start),

@@ -291,4 +291,4 @@ class TestError:
     ],
 )  # fmt: skip
 def test_an_action_in_a_few_words(made, text):
-    assert explanation.action_summary(made, facts(), admin=True) == text
+    assert explanation.action_summary(made, facts()) == text

@@ -270,6 +270,6 @@ def _record(picture: ComputeNode, record: Record) -> Iterable[Difference]:
                 wrong,
                 host=picture.host,
                 node=node,
-                mark=f"{generation.epoch}.{generation.counter}",
+                mark=generation.text(),
             )
             return

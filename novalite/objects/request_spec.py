@@ -103,6 +103,10 @@ class Generation:
         """Tell whether this picture was made after *other*."""
         return (self.epoch, self.counter) > (other.epoch, other.counter)
 
+    def text(self) -> str:
+        """Return it as it is shown: "epoch.counter"."""
+        return f"{self.epoch}.{self.counter}"
+
 
 @base.register
 @dataclass(slots=True)

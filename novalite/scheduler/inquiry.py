@@ -91,7 +91,7 @@ class Examiner:
             host.host,
             host.node,
             host.zone,
-            picture=picture_of(host),
+            picture=host.picture.generation.text(),
             selected=len(host.selected),
             fits=rank is not None,
             skipped=self._forced,
@@ -118,7 +118,7 @@ def capacity_of(
         host.host,
         host.node,
         host.zone,
-        picture=picture_of(host),
+        picture=host.picture.generation.text(),
         selected=len(host.selected),
         count=None if count > MOST else count,
         binds=[] if count > MOST else tried.refusals(count),
@@ -191,8 +191,3 @@ def room(pipeline: Pipeline, host: HostState, need: Need) -> list[Reason]:
 def report(need: Need, unknown: list[str], picture_age: float) -> CapacityReport:
     """Return a report that hosts are to be added to."""
     return CapacityReport(need, [], unknown, round(picture_age, 3))
-
-
-def picture_of(host: HostState) -> str:
-    """Return the generation of a host's picture as it is shown."""
-    return f"{host.picture.generation.epoch}.{host.picture.generation.counter}"

@@ -232,13 +232,13 @@ class Shortlist:
             reason = self._misses[place][index] if later == place else examine(host, self._demand)
             if reason is not None:
                 reasons.append((self._filters[later].name, reason))
-        return Miss(host.host, host.node, reasons, _picture(host))
+        return Miss(host.host, host.node, reasons, host.picture.generation.text())
 
     def weighed(self, index: int) -> Weighed:
         """Return the weights of a survivor as they were at the last :meth:`best`."""
         host = self._hosts[index]
         if self._ranking is None:
-            return Weighed(host.host, host.node, 0.0, [], [], _picture(host))
+            return Weighed(host.host, host.node, 0.0, [], [], host.picture.generation.text())
         total, raw, shares = self._ranking.weights(index)
         usual = here = [weigher.multiplier for weigher in self._weighers]
         if not self._usual or host.joined.least:
@@ -249,7 +249,7 @@ class Shortlist:
             round(total, 6),
             [round(weight, 6) for weight in raw],
             [round(share, 6) for share in shares],
-            _picture(host),
+            host.picture.generation.text(),
             None if here == usual else here,
         )
 
@@ -281,8 +281,3 @@ def _distance(reason: Reason) -> float:
     """Return how far from passing a host is; infinitely if there are no numbers to tell it."""
     distance = reason.distance()
     return _FAR if distance is None else distance
-
-
-def _picture(host: HostState) -> str:
-    generation = host.picture.generation
-    return f"{generation.epoch}.{generation.counter}"

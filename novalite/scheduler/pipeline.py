@@ -107,9 +107,7 @@ class Pipeline:
         elif spec.requested_host is not None or spec.requested_node is not None:
             filters = [RequestedHost(spec.requested_host, spec.requested_node), *filters]
         plain = hosts.hosts if isinstance(hosts, Fleet) else hosts
-        # One that makes no difference for this demand would only fill the decision with zeros.
-        weighers = [weigher for weigher in self._running(hosts) if weigher.applies(demand)]
-        return Shortlist(plain, demand, filters, weighers)
+        return Shortlist(plain, demand, filters, self._running(hosts))
 
     def besides(self, spec: RequestSpec, fleet: Fleet) -> Hashable:
         """Return all that makes a shortlist, besides the hosts and the demand."""

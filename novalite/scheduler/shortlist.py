@@ -51,6 +51,7 @@ class Shortlist:
         self._hosts = hosts
         self._demand = demand
         self._filters = filters
+        # One that makes no difference for this demand would only fill the decision with zeros.
         self._weighers = [weigher for weigher in weighers if weigher.applies(demand)]
         self._misses: list[dict[int, Reason]] = [{} for _ in filters]
         self._applied = [
@@ -59,7 +60,7 @@ class Shortlist:
             if checked.applies(demand)
         ]
         # Whether only aggregates make multipliers different from host to host.
-        self._usual = ranking.may_be_kept(weighers)
+        self._usual = ranking.may_be_kept(self._weighers)
         # All of these are made when they are first asked for, and then kept.
         self._ranking: Ranking | KeptRanking | None = None
         self._codes: list[dict[str, int]] | None = None

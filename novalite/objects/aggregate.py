@@ -57,15 +57,21 @@ class Joined:
 
 
 def _least(values: Iterable[str]) -> float | None:
-    """Return the least of some values; None if one of them is not a number, as in Nova."""
+    """Return the least of some values; None if one of them is not a number, as in Nova.
+
+    Numbers beyond every use are brought to where sums of them are still finite.
+    """
     try:
         numbers = [float(value) for value in values]
     except ValueError:
         return None
-    return min(numbers) if all(map(math.isfinite, numbers)) else None
+    if not all(map(math.isfinite, numbers)):
+        return None
+    return max(-_GREATEST, min(*numbers, _GREATEST))
 
 
 _NOTHING: frozenset[str] = frozenset()
+_GREATEST = 1e15
 
 
 @functools.lru_cache(maxsize=1024)

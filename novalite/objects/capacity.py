@@ -35,6 +35,9 @@ class Resource(StrEnum):
 
 UNITS = {Resource.MEMORY: "MB", Resource.DISK: "GB", Resource.VCPU: "VCPU"}
 
+# The greatest limit. Whole numbers up to here, and some way beyond, are exact as floats.
+MOST = 2.0**50
+
 # What a configured ratio of 0.0 ("not set") stands for.
 DEFAULT_RATIOS = {Resource.MEMORY: 1.5, Resource.DISK: 1.0, Resource.VCPU: 16.0}
 
@@ -152,8 +155,11 @@ class Rooms(NamedTuple):
 
 
 def limit(total: float, ratio: float) -> float:
-    """Return how much of *total* may be promised."""
-    return total * ratio
+    """Return how much of *total* may be promised; beyond MOST there is no more.
+
+    Beyond it floats have gaps wider than a server, and the largest ratios make it infinite.
+    """
+    return min(total * ratio, MOST)
 
 
 def memory_room(node: ComputeNode, taken_mb: int = 0, servers: int = 0) -> Room:

@@ -180,7 +180,7 @@ class HostState:
         self.largest_vcpus = vcpu.largest
         self.free_ram_mb = memory.total - memory.used
         self.free_disk_mb = (disk.total - disk.used) * 1024
-        self.free_vcpus = picture.vcpus * picture.cpu_allocation_ratio - vcpu.used
+        self.free_vcpus = capacity.limit(picture.vcpus, picture.cpu_allocation_ratio) - vcpu.used
         self.num_instances = picture.running_vms + len(selected)
         stats = picture.stats
         self.io_ops = int(stats.get("io_workload", 0)) + len(selected)

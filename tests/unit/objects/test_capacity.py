@@ -252,6 +252,16 @@ def test_how_many_is_what_fits_one_after_the_other(node, wanted, limited):
         assert all(room.fits(wants[name]) for name, room in last.items())
 
 
+@pytest.mark.parametrize("ratio", [1e12, 1e18, 1e255, 1e308])
+def test_a_ratio_beyond_every_use_has_an_end(ratio):
+    node = standard_host(
+        cpu_allocation_ratio=ratio, ram_allocation_ratio=ratio, disk_allocation_ratio=ratio
+    )
+    assert all(room.limit <= capacity.MOST for room in capacity.own_rooms(node))
+    assert how_many(node, Need(7, 3, 1)).count > 10**12
+    assert math.isfinite(HostState(node).free_vcpus)
+
+
 def test_how_many_tells_what_binds():
     node = standard_host()
     small = how_many(node, Need(1024, 1, 1))

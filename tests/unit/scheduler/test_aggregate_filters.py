@@ -50,6 +50,11 @@ def test_values_that_are_not_all_numbers_have_no_least(values):
     assert joined(*({"n": value} for value in values)).joined.least == {}
 
 
+def test_numbers_beyond_every_use_stay_finite_in_sums():
+    least = joined({"n": "1e308", "m": "-" + "9" * 254, "few": "2"}, {"few": "1e300"}).joined.least
+    assert least == {"n": 1e15, "m": -1e15, "few": 2.0}
+
+
 def test_the_zone_is_that_of_an_aggregate_or_the_default():
     host = fakes.host_state(zone="nova")
     host.join((Aggregate(1, "u1", "a"), Aggregate(2, "u2", "b", "left")))

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How names in options become filters and weighers, ours and somebody else's."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from novalite import exception
@@ -11,6 +14,7 @@ from novalite.scheduler.weights import base as weights_base
 from tests.unit.scheduler import fakes
 
 HERE = __name__
+ROOT = Path(__file__).parents[3]
 
 
 class Picky(filters_base.Filter):
@@ -65,6 +69,16 @@ def test_defaults_are_those_of_the_options():
     for made in filters.FILTERS.values():
         assert set(made.options) <= names
         assert set(made.reads) <= demand.READABLE
+
+
+def test_the_guide_has_a_row_for_each():
+    text = (ROOT / "docs" / "operators.md").read_text().partition("## Filters and weighers")[2]
+    rows = [row for row in text.partition("\n## ")[0].splitlines() if row.startswith("| `")]
+    told = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    ours = [*filters.FILTERS, *(made.__name__ for made in weights.WEIGHERS.values())]
+    assert sorted(told) == sorted(ours)
+    counts = f"{len(filters.FILTERS)} of Nova's filters and {len(weights.WEIGHERS)} of its weighers"
+    assert counts in (ROOT / "README.md").read_text()
 
 
 def test_every_filter_can_be_made_from_its_options_and_without():

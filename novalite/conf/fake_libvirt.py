@@ -4,9 +4,23 @@
 from oslo_config import cfg
 
 OPTS: list[cfg.Opt] = [
-    cfg.IntOpt("vcpus", default=8, min=1, mutable=True, help="Threads of the host."),
-    cfg.IntOpt("memory_mb", default=16384, min=1, mutable=True, help="Memory of the host in MB."),
-    cfg.IntOpt("local_gb", default=200, min=0, mutable=True, help="Disk of the host in GB."),
+    cfg.IntOpt("vcpus", default=8, min=1, max=1_000_000, mutable=True, help="Threads of the host."),
+    cfg.IntOpt(
+        "memory_mb",
+        default=16384,
+        min=1,
+        max=1_000_000_000,
+        mutable=True,
+        help="Memory of the host in MB.",
+    ),
+    cfg.IntOpt(
+        "local_gb",
+        default=200,
+        min=0,
+        max=1_000_000_000,
+        mutable=True,
+        help="Disk of the host in GB.",
+    ),
     cfg.FloatOpt(
         "spawn_delay", default=0.0, min=0.0, mutable=True, help="Seconds that a spawn takes."
     ),

@@ -15,6 +15,7 @@ OPTS: list[cfg.Opt] = [
         "guest_overhead_mb",
         default=0,
         min=0,
+        max=1_000_000,
         mutable=True,
         help="MB that the hypervisor takes beside the memory of each guest (QEMU's own); counted "
         "with the guest by scheduler and claim alike.",

@@ -39,7 +39,11 @@ LEFT_OUT = {
     "ImagePropertiesWeigher": "it asks for all servers of each host at every boot",
     "CrossCellWeigher": "there is one cell",
 }
-ALL = ("novalite.scheduler.weights.all_weighers", "nova.scheduler.weights.all_weighers")
+ALL = (
+    "novalite.scheduler.weights.all_weighers",
+    "nova.scheduler.weights.all_weighers",
+    "all_weighers",
+)
 _LOADER = loading.Loader(
     kind="weigher",
     base=Weigher,

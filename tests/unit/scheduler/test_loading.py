@@ -144,9 +144,10 @@ def test_weighers_by_name_in_the_order_given():
         ("ByProject", 3.0),
         ("RAMWeigher", 2.0),
     ]
-    assert [one.name for one in weights.load(values, ["nova.scheduler.weights.all_weighers"])] == [
-        made.__name__ for made in weights.WEIGHERS.values()
-    ]
+    for name in ("nova.scheduler.weights.all_weighers", "all_weighers"):
+        assert [one.name for one in weights.load(values, [name])] == [
+            made.__name__ for made in weights.WEIGHERS.values()
+        ]
     assert weights.load({}, [f"{HERE}:ByProject"])[0].multiplier == 1.0
     assert "left out: there is one cell" in refusal(weights.load, {}, ["CrossCellWeigher"])
 

@@ -4,16 +4,23 @@
 import difflib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from oslo_config import cfg, types
 
 # How like a known name an unknown one must be to be taken for a slip of the pen. Sections are
 # shared with other programs, so most unknown names are none of our business.
 _SLIP = 0.9
+_LONGEST = 200
 _REFERENCE = re.compile(r"\$\{?([A-Za-z_.0-9]*)")
+# What an option refers to that can have no value.
+ITSELF = "itself, by way of others perhaps, so that it has no value"
+# Some editors write it before the first line, where nobody sees it.
+MARK = "\ufeff"
+MARKED = "begins with a byte order mark; save the file as UTF-8 without one"
+T = TypeVar("T")
 Names = dict[str, cfg.Opt]
 Known = dict[str, Names]
 
@@ -66,6 +73,7 @@ def check(paths: list[str], conf: cfg.ConfigOpts) -> tuple[list[str], dict[cfg.O
             known.setdefault(group.lower(), {})[name.replace("-", "_")] = opt
     warnings: list[str] = []
     references: dict[cfg.Opt, str] = {}
+    refers: dict[cfg.Opt, list[cfg.Opt]] = {}
     for path in paths:
         for section, values in _parse(path).items():
             names = known.get(section.lower(), {})
@@ -75,11 +83,29 @@ def check(paths: list[str], conf: cfg.ConfigOpts) -> tuple[list[str], dict[cfg.O
                 if found is None:
                     warnings.extend(_slip(where, name, list(names)))
                 elif any("$" in value for value in raw):
-                    _check_references(where, raw, names, known)
+                    refers[found] = _check_references(where, raw, names, known)
                     references[found] = where
                 else:
+                    refers.pop(found, None)
                     _check_value(where, found, raw)
+    for opt in refers:
+        if is_circular(opt, refers):
+            raise ConfigError(f"{references[opt]}: its value refers with $ to {ITSELF}")
     return warnings, references
+
+
+def is_circular(start: T, refers: Mapping[T, Iterable[T]]) -> bool:
+    """Tell whether the references of one option lead back to it."""
+    seen: set[T] = set()
+    ahead = list(refers.get(start, ()))
+    while ahead:
+        here = ahead.pop()
+        if here == start:
+            return True
+        if here not in seen:
+            seen.add(here)
+            ahead.extend(refers.get(here, ()))
+    return False
 
 
 def _names(section: str, opt: cfg.Opt) -> Iterator[tuple[str, str]]:
@@ -97,7 +123,7 @@ def _slip(where: str, name: str, names: list[str]) -> list[str]:
 def _parse(path: str) -> dict[str, dict[str, list[str]]]:
     full = str(Path(path).expanduser())
     try:
-        Path(full).read_text()
+        text = Path(full).read_text()
     except FileNotFoundError:
         raise ConfigError(f"configuration file {path} does not exist") from None
     except PermissionError:
@@ -107,6 +133,8 @@ def _parse(path: str) -> dict[str, dict[str, list[str]]]:
         raise ConfigError(f"configuration file {path}, line {line}: not text in UTF-8") from None
     except OSError as error:
         raise ConfigError(f"configuration file {path} cannot be read: {error.strerror}") from None
+    if text.startswith(MARK):
+        raise ConfigError(f"configuration file {path}, line 1: {MARKED}")
     sections: dict[str, dict[str, list[str]]] = {}
     try:
         cfg.ConfigParser(full, sections).parse()
@@ -126,7 +154,8 @@ def _syntax(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def _check_references(where: str, raw: list[str], names: Names, known: Known) -> None:
+def _check_references(where: str, raw: list[str], names: Names, known: Known) -> list[cfg.Opt]:
+    found = []
     for reference in _REFERENCE.findall(" ".join(raw).replace("$$", "").replace("\\$", "")):
         section, dot, name = reference.rpartition(".")
         here = known.get(section.lower(), {}) if dot else {**known.get("default", {}), **names}
@@ -135,6 +164,8 @@ def _check_references(where: str, raw: list[str], names: Names, known: Known) ->
                 f"{where}: its value refers with $ to an option that does not exist; write $$ for "
                 "a dollar sign"
             )
+        found.append(here[name])
+    return found
 
 
 def _check_value(where: str, opt: cfg.Opt, raw: list[str]) -> None:
@@ -144,8 +175,13 @@ def _check_value(where: str, opt: cfg.Opt, raw: list[str]) -> None:
         except (ValueError, TypeError):
             good = False
         if not good:
-            shown = "***" if opt.secret else value
+            shown = "***" if opt.secret else short(value)
             raise ConfigError(f"{where} = {shown}: not valid; allowed: {allowed(opt)}")
+
+
+def short(text: str) -> str:
+    """Return what a message shows of a text of the file: not much more than one line."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def is_usable(opt: cfg.Opt, value: Any) -> bool:

@@ -73,6 +73,7 @@ def check(paths: list[str], known: Known, totals: Totals) -> Report:
         report.findings.append(Finding(ERROR, "syntax", fault.file, fault.line, "", "", fault.text))
     report.findings.extend(_sections(parsed, known))
     report.findings.extend(_twice(parsed, known))
+    report.findings.extend(_circles(parsed, known))
     for entry in parsed.entries:
         if known.has_section(entry.section):
             _entry(entry, known, report)
@@ -150,13 +151,13 @@ def _own(entry: Entry, own: Own, known: Known) -> Iterator[Finding]:
         text = f"a former name; write {own.text}"
         yield _of(entry, WARNING, "deprecated", text)
     for reference in _references(entry.value):
-        if not _exists(reference, entry.section, known):
+        if _referred(reference, entry.section, known) is None:
             text = "refers with $ to an option that does not exist; write $$ for a dollar sign"
             yield _of(entry, ERROR, "reference", text)
     if "$" in entry.value:
         return
     if converted(own.opt, entry.value) is None:
-        shown = "***" if own.opt.secret else entry.value
+        shown = "***" if own.opt.secret else files.short(entry.value)
         text = f"{shown!r} is not valid; allowed: {files.allowed(own.opt)}"
         if " #" in entry.value:
             text += "; a comment needs a line of its own"
@@ -166,15 +167,33 @@ def _own(entry: Entry, own: Own, known: Known) -> Iterator[Finding]:
         yield _of(entry, WARNING, "comment", text)
 
 
+def _circles(parsed: Parsed, known: Known) -> Iterator[Finding]:
+    """Tell of options whose references lead back to them; of several lines, the last counts."""
+    places: dict[tuple[str, str], Entry] = {}
+    refers: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for entry in parsed.entries:
+        own = known.find(entry)
+        if own is None:
+            continue
+        found = (_referred(name, entry.section, known) for name in _references(entry.value))
+        key = own.section, own.opt.dest
+        places[key] = entry
+        refers[key] = [(target.section, target.opt.dest) for target in found if target is not None]
+    for key, entry in places.items():
+        if files.is_circular(key, refers):
+            yield _of(entry, ERROR, "reference", f"refers with $ to {files.ITSELF}")
+
+
 def _references(value: str) -> list[str]:
     return _REFERENCE.findall(value.replace("$$", "").replace("\\$", ""))
 
 
-def _exists(reference: str, here: str, known: Known) -> bool:
+def _referred(reference: str, here: str, known: Known) -> Own | None:
+    """Return the option that a reference means, None if there is none."""
     section, _, name = reference.rpartition(".")
     places = [section] if section else [here, "DEFAULT"]
     keys = [(parser.normal(place), name) for place in places]
-    return any(key in known.own for key in keys)
+    return next((known.own[key] for key in keys if key in known.own), None)
 
 
 def _nova(entry: Entry, nova: NovaOption) -> Iterator[Finding]:
@@ -204,4 +223,5 @@ def _unknown(entry: Entry, known: Known) -> Finding:
 
 
 def _of(entry: Entry, severity: str, code: str, text: str) -> Finding:
-    return Finding(severity, code, entry.file, entry.line, entry.section, entry.name, text)
+    name = files.short(entry.name)
+    return Finding(severity, code, entry.file, entry.line, entry.section, name, text)

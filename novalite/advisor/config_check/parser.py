@@ -9,6 +9,7 @@ configuration check, which never changes a file.
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from novalite.conf import files
 from novalite.conf.files import ConfigError
 
 
@@ -88,6 +89,9 @@ class _Reader:
         self._open: tuple[int, str, list[str]] | None = None
 
     def read(self, text: str) -> None:
+        if text.startswith(files.MARK):
+            self._fault(1, files.MARKED)
+            text = text.removeprefix(files.MARK)
         for number, raw in enumerate(text.split("\n"), start=1):
             self._line(number, raw.rstrip())
         self._close()

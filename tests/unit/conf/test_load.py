@@ -170,6 +170,42 @@ def test_dollar_sign_in_a_password(tmp_path: Path, value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "lines"),
+    [
+        ("report_interval", ["report_interval = $report_interval"]),
+        ("state_path", ["state_path = ${state_path}/x"]),
+        (
+            "cpu_allocation_ratio",
+            [
+                "cpu_allocation_ratio = $ram_allocation_ratio",
+                "ram_allocation_ratio = $host",
+                "ram_allocation_ratio = $cpu_allocation_ratio",
+            ],
+        ),
+    ],
+)
+def test_a_reference_that_goes_in_a_circle(tmp_path: Path, option: str, lines: list[str]) -> None:
+    text = refusal("--config-file", str(write(tmp_path, "\n".join(["[DEFAULT]", *lines]) + "\n")))
+    assert f"[DEFAULT] {option}: its value refers with $ to itself" in text
+
+
+def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "novalite.conf"
+    path.write_text("\ufeff[DEFAULT]\nhost = a\n")
+    assert "line 1: begins with a byte order mark" in refusal("--config-file", str(path))
+
+
+def test_a_value_without_an_end_is_cut(tmp_path: Path) -> None:
+    assert len(refusal_of(tmp_path, "DEFAULT", "report_interval = " + "9x" * 50_000)) < 500
+
+
+@pytest.mark.parametrize("option", ["memory_mb", "disk_mb", "cpus"])
+def test_what_no_table_can_hold_is_not_taken(tmp_path: Path, option: str) -> None:
+    text = refusal_of(tmp_path, "DEFAULT", f"reserved_host_{option} = 99999999999999999999")
+    assert "allowed: a whole number from 0 to" in text
+
+
+@pytest.mark.parametrize(
     "line", ["state_path = /srv/$host", "state_path = /srv/${host}", "state_path = a$$b"]
 )
 def test_references_that_are_good(tmp_path: Path, line: str) -> None:

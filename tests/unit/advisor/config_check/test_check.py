@@ -143,6 +143,30 @@ def test_every_option_of_novalite_with_its_default_is_silent(known: Known, tmp_p
     assert found == []
 
 
+def test_references_that_go_in_a_circle(known: Known, tmp_path: Path) -> None:
+    text = "[DEFAULT]\ncpu_allocation_ratio = $ram_allocation_ratio\nhost = $my_ip\n"
+    text += "ram_allocation_ratio = ${DEFAULT.cpu_allocation_ratio}\n"
+    found = run(known, write(tmp_path, text)).findings
+    assert [(each.line, each.severity, each.code) for each in found] == [
+        (2, ERROR, "reference"),
+        (4, ERROR, "reference"),
+    ]
+    assert "to itself" in found[0].text
+
+
+def test_a_byte_order_mark_is_the_only_fault(known: Known, tmp_path: Path) -> None:
+    report = run(known, write(tmp_path, "\ufeff[DEFAULT]\nhost = a\n"))
+    assert [(each.line, each.code) for each in report.findings] == [(1, "syntax")]
+    assert "byte order mark" in report.findings[0].text
+
+
+def test_names_and_values_without_an_end_are_cut(known: Known, tmp_path: Path) -> None:
+    text = "[DEFAULT]\n" + "x" * 10_000 + " = 1\nram_allocation_ratio = " + "9" * 9_000 + "x\n"
+    report = run(known, write(tmp_path, text))
+    assert len(report.findings) == 2
+    assert len(str(report.as_json()["findings"])) < 2_000
+
+
 @pytest.mark.parametrize(
     ("text", "option", "severity", "words"),
     [

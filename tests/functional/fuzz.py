@@ -12,6 +12,7 @@ import http.client
 import json
 import re
 import urllib.parse
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -210,7 +211,8 @@ class Things:
         self._version = version
         self.values: dict[str, str] = {"network": "net", "key": "key", "tag": "tag"}
         self.values.update(flavor_id=api_module.NANO, keypair_name="mine", quota_class="default")
-        self.values["tenant_id"] = user
+        # The cloud of these tests has no block storage, so nothing is attached.
+        self.values.update(tenant_id=user, volume_id=str(uuid.UUID(int=1)))
 
     def make(self) -> None:
         """Make or find everything."""

@@ -62,13 +62,13 @@ def run(arguments: argparse.Namespace) -> int:
         new = settings.load(arguments.config_file)
         hosts = _hosts(arguments, old)
         requests = files.workload(arguments.workload)
+        body = _compared(old, new, hosts, requests)
     except (ConfigError, exception.NovaliteException) as error:
         text = error.message() if isinstance(error, exception.NovaliteException) else str(error)
         Console(stderr=True).print(
             f"novalite: {text}", markup=False, highlight=False, soft_wrap=True
         )
         return 1
-    body = _compared(old, new, hosts, requests)
     if arguments.format == "json":
         json.dump(body, sys.stdout, indent=2)
         print()

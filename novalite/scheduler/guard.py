@@ -99,7 +99,7 @@ def _finite(number: Any) -> bool:
 
 
 def _not(answer: Any) -> str:
-    return f", not with {type(answer).__name__}"
+    return f", not with {answer if isinstance(answer, float) else type(answer).__name__}"
 
 
 FILTER: Mapping[str, Check] = {

@@ -58,6 +58,24 @@ def test_what_is_wrong_is_one_line(
     assert "hosts: 3 is not of type 'array'" in capsys.readouterr().err
 
 
+def test_a_weigher_that_is_broken_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "whatif_broken.py").write_text(
+        "from novalite.scheduler.weights import base\n\n\n"
+        "class Odd(base.Weigher):\n    def weigh(self, host, demand):\n        return 'much'\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "new.conf").write_text("[filter_scheduler]\nweight_classes = whatif_broken:Odd\n")
+    assert run(*words) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("novalite: The scheduler could not decide: the weigher Odd is broken")
+    assert error.count("\n") == 1
+
+
 def test_either_a_fleet_or_the_cloud(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     assert run(*words, "--live") == 2
     assert "not allowed with" in capsys.readouterr().err

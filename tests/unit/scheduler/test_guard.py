@@ -115,13 +115,23 @@ def test_a_filter_that_is_right_is_as_it_was(hosts, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "answer", [KeyError, SystemExit, "x", None, math.nan, math.inf, 10**400, [1.0]]
+    ("answer", "what"),
+    [
+        (KeyError, "(KeyError)."),
+        (SystemExit, "(SystemExit)."),
+        ("x", "not with str)."),
+        (None, "not with NoneType)."),
+        (math.nan, "not with nan)."),
+        (math.inf, "not with inf)."),
+        (10**400, "not with int)."),
+    ],
 )
-def test_a_weigher_that_is_wrong_is_named(hosts, monkeypatch, answer):
+def test_a_weigher_that_is_wrong_is_named(hosts, monkeypatch, answer, what):
     monkeypatch.setattr(OddWeigher, "answer", answer)
     pipeline = fakes.Pipeline([], weights.load({}, [f"{HERE}:OddWeigher"]))
     text = broken(lambda: pipeline.schedule(hosts, [fakes.spec()]))
     assert text.startswith("The scheduler could not decide: the weigher OddWeigher is broken (")
+    assert text.endswith(what)
 
 
 def test_every_method_that_others_define_is_checked(hosts):

@@ -307,7 +307,12 @@ def _reason(spec: RequestSpec, decision: Decision) -> str:
     codes = {code for count in decision.filters for code in count.codes}
     if "already_tried" in codes:
         return f"{text} Only host {name} was asked for, and the build failed there."
-    return f"{text} Host {name} {'is down' if 'host_down' in codes else 'was not found'}."
+    if "host_down" in codes:
+        return f"{text} Host {name} is down."
+    if spec.force_node is None:
+        return f"{text} Host {name} was not found."
+    on = f" on host {spec.force_host}" if spec.force_host else ""
+    return f"{text} Node {spec.force_node} was not found{on}."
 
 
 def _log_filters(

@@ -337,6 +337,17 @@ def test_reload_takes_over_every_option_of_the_pipeline():
 
 
 @pytest.mark.parametrize(
+    ("host", "words"),
+    [(None, "Node N1 was not found."), ("h1", "Node N1 was not found on host h1.")],
+)
+def test_a_forced_node_that_is_not_there_is_named(host, words):
+    manager = make(one_host())
+    spec = fakes.spec("a", force_host=host, force_node="N1")
+    (answer,) = ask(manager, request(0, spec))
+    assert answer.reason.endswith(words)
+
+
+@pytest.mark.parametrize(
     ("name", "ignored", "words"),
     [
         ("undefined", [], "1 host: force_hosts 1. Host undefined was not found."),

@@ -21,7 +21,8 @@ ASK = validation.schemas(
                 },
                 "hosts": {"type": "array", "items": common.HOST, "maxItems": MAX_HOSTS},
                 "imageRef": common.UUID,
-                "availability_zone": common.NAME,
+                # A zone alone: hosts have a field of their own.
+                "availability_zone": {**common.NAME, "pattern": "^[^:]*$"},
                 "volume_backed": common.boolean(),
             },
             "flavorRef",

@@ -7,6 +7,12 @@ from novalite.api.schemas import common
 # So many servers one request may ask for.
 MAX_COUNT = 1000
 
+# In GB. No block storage takes more, and a build would find that out late.
+_VOLUME_SIZE: common.Json = {
+    "type": ["integer", "string", "null"],
+    "pattern": "^[0-9]{0,9}$",
+    "maximum": 2147483647,
+}
 _BLOCK_DEVICE: common.Json = {
     "type": "object",
     "properties": {
@@ -16,7 +22,7 @@ _BLOCK_DEVICE: common.Json = {
         "image_id": {"type": "string", "maxLength": 255},
         "boot_index": {"type": ["integer", "string", "null"], "pattern": "^-?[0-9]{1,10}$"},
         "delete_on_termination": common.boolean(),
-        "volume_size": {"type": ["integer", "string", "null"], "pattern": "^[0-9]{0,10}$"},
+        "volume_size": _VOLUME_SIZE,
         "guest_format": {"type": "string", "maxLength": 255},
         "device_name": {"type": "string", "maxLength": 255},
         "device_type": {"type": "string", "maxLength": 255},
@@ -34,7 +40,7 @@ _LEGACY_BLOCK_DEVICE: common.Json = {
         "virtual_name": {"type": "string", "maxLength": 255},
         "volume_id": common.UUID,
         "snapshot_id": common.UUID,
-        "volume_size": {"type": ["integer", "string", "null"], "pattern": "^[0-9]{0,10}$"},
+        "volume_size": _VOLUME_SIZE,
         "device_name": {"type": "string", "minLength": 1, "maxLength": 255},
         "delete_on_termination": common.boolean(),
         "no_device": {},

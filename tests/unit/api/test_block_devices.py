@@ -112,6 +112,8 @@ class TestRefused:
             ([{**ROOT, "source_type": "snapshot"}], f"failed to get snapshot {VOLUME}."),
             ([{**COPY, "volume_size": 0}], "need to have a non-zero size specified"),
             ([{**COPY, "volume_size": None}], "need to have a non-zero size specified"),
+            ([{**COPY, "volume_size": 2**31}], "greater than the maximum of 2147483647"),
+            ([{**COPY, "volume_size": "10000000000"}], "does not match"),
             ([{**COPY, "uuid": VOLUME}], f"Image {VOLUME} could not be found."),
             ([{**COPY, "uuid": BIG_IMAGE}], "memory is too small"),
             ([LOCAL], "imageRef must name the image"),

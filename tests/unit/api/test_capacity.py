@@ -103,6 +103,7 @@ class TestCapacity:
             ({"flavorRef": "77"}, "Flavor 77 could not be found."),
             ({"flavorRef": FLAVOR, "hosts": ["h1", "h9"]}, "Compute host h9 could not be found."),
             ({"flavorRef": FLAVOR, "imageRef": "x"}, "imageRef"),
+            ({"flavorRef": FLAVOR, "availability_zone": "nova:h1"}, "availability_zone"),
             ({"flavorRef": FLAVOR, "flavor": 1}, "flavor"),
             ({}, "flavorRef"),
         ],
